@@ -1,7 +1,10 @@
 """Tokens that can make a reader slow when they are repeated, and places for them in documents."""
 
 import json
+from functools import partial
+from pathlib import Path
 
+from tests.probes import samples
 from tests.probes.packed import packed, types
 
 MARKUP = [
@@ -118,7 +121,6 @@ IN_XML = [*MARKUP, *MESSAGES, *CHARACTERS]
 _PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 _XLIFF = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">{}</xliff>'
 _FILE = '<file source-language="en" target-language="es">{}</file>'
-_UNIT = "<trans-unit><source>a b {}</source></trans-unit>"
 _TMX = '<tmx><header srclang="en"/><body>{}</body></tmx>'
 _TU = '<tu><tuv xml:lang="en"><seg>a b {}</seg></tuv><tuv xml:lang="es"><seg/></tuv></tu>'
 _CUE = "00:00:01{0}000 --> 00:00:02{0}000\na b {1}\n"
@@ -133,7 +135,15 @@ _ODT = f'xmlns:office="{_OASIS}:office:1.0" xmlns:text="{_OASIS}:text:1.0" xmlns
 
 def _escaped(text):
     """Escape a text for XML and remove characters that XML does not allow."""
-    return "".join(c for c in text if c in "\n\t" or c >= " ").replace("&", "&amp;").replace("<", "&lt;")
+    return _printable(text).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _printable(text):
+    return "".join(c for c in text if c in "\n\t" or c >= " ")
+
+
+def _within(make, text):
+    return make(f"a b {_printable(text)}")
 
 
 def _quoted(text):
@@ -198,6 +208,7 @@ def _epub(body):
 
 
 PLACES = {
+    **{f"text{Path(name).suffix}": partial(_within, make) for name, make in samples.STRINGS.items() if name != "a.arb"},
     "whole.html": str,
     "text.html": lambda text: f"<p>a b {text} a</p>",
     "attribute.html": lambda text: f'<p>a <img alt="a b {text}"> b</p>',
@@ -212,31 +223,21 @@ PLACES = {
     "whole.vtt": lambda text: "WEBVTT\n\n" + text,
     "text.vtt": lambda text: "WEBVTT\n\n" + _CUE.format(".", text),
     "whole.json": str,
-    "text.json": lambda text: json.dumps({"a": f"a b {text}"}),
     "case.json": lambda text: json.dumps({"a": f"a {{n, plural, one {{a b {text}}} other {{b}}}} b"}),
     "whole.yaml": str,
-    "text.yaml": lambda text: f"a: {json.dumps('a b ' + text)}\n",
     "whole.strings": str,
-    "text.strings": lambda text: f'"a" = "a b {_quoted(text)}";\n',
     "whole.properties": str,
-    "text.properties": lambda text: f"a=a b {text}",
     "whole.csv": str,
-    "text.csv": lambda text: 'source,target\n"a b ' + text.replace('"', '""') + '",\n',
     "head.csv": lambda text: '"a' + text.replace('"', '""') + '",b\na b,a b\n',
     "whole.txt": str,
     "whole.xml": lambda text: f"<resources>{text}</resources>",
-    "text.xml": lambda text: f"<resources><string name='a'>a b {_escaped(text)}</string></resources>",
     "cdata.xml": lambda text: f"<resources><string name='a'><![CDATA[a b {text}]]></string></resources>",
     "whole.resx": "<root>{}</root>".format,
-    "text.resx": lambda text: f"<root><data name='a'><value>a b {_escaped(text)}</value></data></root>",
     "whole.ts": lambda text: f"<TS><context>{text}</context></TS>",
-    "text.ts": lambda text: f"<TS><message><source>a b {_escaped(text)}</source></message></TS>",
     "whole.xcstrings": lambda text: f'{{"sourceLanguage": "en", "strings": {{{text}}}}}',
-    "text.xcstrings": lambda text: json.dumps({"sourceLanguage": "en", "strings": {f"a b {text}": {}}}),
     "whole.ftl": str,
     "text.ftl": lambda text: f"a = a b {text}",
     "whole.xlf": lambda text: _XLIFF.format(_FILE.format(text)),
-    "text.xlf": lambda text: _XLIFF.format(_FILE.format(_UNIT.format(_escaped(text)))),
     "whole.tmx": _TMX.format,
     "text.tmx": lambda text: _TMX.format(_TU.format(_escaped(text))),
     "text.docx": lambda text: _docx(f"<w:r><w:t>a b {_escaped(text)}</w:t></w:r>"),

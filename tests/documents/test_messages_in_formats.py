@@ -8,29 +8,14 @@ from bitext.documents.strings.po import broken_format
 from bitext.documents.tagged_text import TaggedText
 from bitext.protected_spans import PlaceholderSyntax
 from tests.documents.changing import all_changed
+from tests.probes.samples import STRINGS, XLIFF
 
 PO = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n{}msgid "{}"\nmsgstr "{}"\n'
-XLIFF = (
-    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en"'
-    ' target-language="es" original="a" datatype="plaintext"><body><trans-unit id="1">'
-    "<source>{}</source>{}</trans-unit></body></file></xliff>"
-)
-FORMATS = {
-    "a.json": '{{"a": "{}"}}',
-    "a.yml": 'a: "{}"\n',
-    "a.strings": '"a" = "{}";\n',
-    "a.properties": "a={}\n",
-    "a.csv": "source,target\n{},\n",
-    "a.xml": '<resources><string name="a">{}</string></resources>',
-    "a.po": PO,
-    "a.xlf": XLIFF,
-}
+FORMATS = [name for name in STRINGS if name not in ("a.resx", "a.ts", "a.xcstrings")]
 
 
 def read(name, text):
-    template = FORMATS[name]
-    fields = ("", text, "") if name == "a.po" else (text, "") if name == "a.xlf" else (text,)
-    return read_document(name, template.format(*fields).encode(), ("en", "es"))
+    return read_document(name, STRINGS[name](text).encode(), ("en", "es"))
 
 
 def sources(document):
@@ -112,7 +97,7 @@ def test_a_translation_is_checked_by_the_flag(flag, source, target, doubt):
 
 def test_cases_in_xliff_keep_their_tags_and_entities():
     text = '{V, plural, =0 {no &lt; cats} other {<x id="I" equiv-text="{{n}}"/> cats <g id="2">left</g>} }'
-    document = read("a.xlf", text)
+    document = read_document("a.xlf", XLIFF.format(text).encode(), ("en", "es"))
     assert sources(document) == ["no < cats", '<x id="I" equiv-text="{{n}}"/> cats <g id="2">left</g>']
     filled = document.filled(all_changed(document)).decode()
     assert text.replace("no &lt; cats", "NO &lt; CATS").replace("cats <g", "CATS <g").replace("left", "LEFT") in filled

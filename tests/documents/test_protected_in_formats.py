@@ -2,7 +2,6 @@
 
 import json
 from html import escape
-from random import Random
 
 import pytest
 
@@ -13,61 +12,7 @@ from bitext.documents.stand_ins import parts_of
 from bitext.documents.tagged_text import TaggedText
 from bitext.protected_spans import TABLE, PlaceholderSyntax
 from tests.documents.changing import ENGLISH_SPANISH, placed_and_filled
-from tests.probes.packed import packed, types
-
-_XLIFF = (
-    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en"'
-    ' target-language="es" original="a" datatype="plaintext"><body><trans-unit id="1" xml:space="preserve">'
-    "<source>{}</source></trans-unit></body></file></xliff>"
-)
-_WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
-_NAMES = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-
-
-def _quoted(text):
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _docx(text):
-    body = f'<w:p><w:r><w:t xml:space="preserve">{escape(text)}</w:t></w:r></w:p>'
-    document = f"<w:document {_NAMES}><w:body>{body}</w:body></w:document>"
-    return packed(
-        {"[Content_Types].xml": types({"word/document.xml": _WORD}), "word/document.xml": document}, Random(1)
-    )
-
-
-STRINGS = {
-    "a.json": lambda text: f'{{"a": {_quoted(text)}}}',
-    "a.arb": lambda text: f'{{"a": {_quoted(text)}}}',
-    "a.yml": lambda text: f"a: {_quoted(text)}\n",
-    "a.strings": lambda text: f'"a" = {_quoted(text)};\n',
-    "a.properties": lambda text: "a=" + text.replace("\\", "\\\\").replace("\n", "\\n") + "\n",
-    "a.csv": lambda text: 'source,target\n"' + text.replace('"', '""') + '",\n',
-    "a.xml": lambda text: (
-        '<resources><string name="a">'
-        + escape(
-            text.replace("\\", "\\\\").replace("'", "\\'").replace('"', '\\"').replace("@", "\\@"), quote=False
-        ).replace("\n", "\\n")
-        + "</string></resources>"
-    ),
-    "a.po": lambda text: (
-        f'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid {_quoted(text)}\nmsgstr ""\n'
-    ),
-    "a.xlf": lambda text: _XLIFF.format(escape(text, quote=False)),
-    "a.resx": lambda text: f'<root><data name="a"><value>{escape(text)}</value></data></root>',
-    "a.ts": lambda text: (
-        f"<TS><context><message><source>{escape(text)}</source><translation/></message></context></TS>"
-    ),
-    "a.xcstrings": lambda text: _quoted({"sourceLanguage": "en", "strings": {text: {}}}),
-}
-"""A file with a string, by its name."""
-PROSE = {
-    "a.txt": lambda text: text + "\n",
-    "a.html": lambda text: f"<p>{escape(text)}</p>",
-    "a.srt": lambda text: f"1\n00:00:01,000 --> 00:00:09,000\n{text}\n",
-    "a.vtt": lambda text: f"WEBVTT\n\n00:01.000 --> 00:09.000\n{escape(text)}\n",
-    "a.docx": _docx,
-}
+from tests.probes.samples import PROSE, STRINGS
 
 
 def _document(name, text):
@@ -195,7 +140,7 @@ def test_a_divided_string_keeps_everything_else():
 )
 def test_the_markup_of_documentation(comment, text, sources, marks):
     header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
-    content = f'{header}{comment}\nmsgid {_quoted(text)}\nmsgstr ""\n'
+    content = f'{header}{comment}\nmsgid {json.dumps(text, ensure_ascii=False)}\nmsgstr ""\n'
     (segment,) = read_document("a.po", content.encode(), ENGLISH_SPANISH).segments
     assert sources is None or [segment.source.text] == sources
     assert [mark.raw for mark in segment.source.marks][: len(marks)] == marks

@@ -8,7 +8,6 @@ reads documents of up to 1 MB, each in a process of its own with 1 GiB, and prin
 from __future__ import annotations
 
 import io
-import json
 import multiprocessing
 import re
 import resource
@@ -29,11 +28,11 @@ from bitext.documents.document import Segment, Target
 from bitext.documents.kinds import read_document
 from tests.probes.documents import MAKERS
 from tests.probes.packed import ods, packed, types
+from tests.probes.samples import SAMPLES
 from translucid.ground.errors import UserError
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _SCHEMAS = "http://schemas.openxmlformats.org"
-_TIMES = "00:00:0{}{}000 --> 00:00:0{}{}500"
 
 
 def _workbook() -> bytes:
@@ -79,75 +78,13 @@ def _slides() -> bytes:
     )
 
 
-_ICU = "{n, plural, one {one red ball} other {# red balls}} for {name}"
-_TREE = {"menu": {"file": {"open": "Open the file", "list": ["One word", "Two words"]}, "games": f"You have {_ICU}"}}
-_ARB = {
-    "@@locale": "en",
-    "open": "Open the file",
-    "@open": {"description": "A label", "placeholders": {"n": {"type": "int"}}},
-    "games": f"You have {_ICU}",
-    "@games": {"description": "Mind it"},
-}
-_CATALOG = {
-    "sourceLanguage": "en",
-    "version": "1.0",
-    "strings": {
-        "You have balls": {
-            "comment": "Mind it",
-            "localizations": {
-                "en": {
-                    "variations": {
-                        "device": {
-                            "iphone": {
-                                "variations": {
-                                    "plural": {
-                                        "one": {"stringUnit": {"state": "new", "value": "One red ball"}},
-                                        "other": {"stringUnit": {"state": "new", "value": "Many red balls"}},
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            },
-        }
-    },
-}
 _GENERATED = {name: make(Random(f"{name} 1")) for name, make in MAKERS.items()}
 SEEDS = {
     **_GENERATED,
     "l.ods": ods(Random("l.ods 1"), has_strings=True),
     "names.xlsx": _workbook(),
     "master.pptx": _slides(),
-    "plural.xcstrings": json.dumps(_CATALOG),
-    "tree.json": json.dumps(_TREE),
-    "app.arb": json.dumps(_ARB),
-    "tree.yaml": "en:\n  menu:\n    open: Open the file\n    list: [One word, Two words]\n"
-    f'  games: "You have {_ICU}"\n  long: |\n    One line\n    and more\n  other: &a {{x: A red ball}}\n  alias: *a\n',
-    "app.strings": f'/* Mind it */\n"open" = "Open the file";\n\n// A note\n"games" = "You have {_ICU}";\n',
-    "app.properties": f"# Mind it\nopen=Open the file\n\n! A note\ngames = You have {_ICU}\n",
-    "app.po": 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
-    '"Plural-Forms: nplurals=2; plural=n != 1;\\n"\n\n# Somebody\n#. Mind it\n#: src/a.c:1\n#, c-format\n'
-    'msgctxt "menu"\nmsgid "Open %s"\nmsgstr "Abrir %s"\n\n'
-    'msgid "One ball"\nmsgid_plural "%d balls"\nmsgstr[0] ""\nmsgstr[1] ""\n\n#. More\n'
-    f'msgid "You have {_ICU}"\nmsgstr ""\n',
-    "languages.csv": "key,title_en,note,title_de,body_en,body_de\na,A red ball,Mind it,,Two words,\nb,One word\n",
-    "source.csv": "en,id,de\nA red ball,1\n\nTwo words,2,Dos palabras\n",
-    "text.csv": "text;title\nA red ball;Two words\nOne more; here\n",
-    "plain.csv": "c1,c2\nA red ball,Two words\nOne more,here it is\n",
-    "icu.csv": f'source,target\n"You have {_ICU}","Tienes {_ICU}"\n',
-    "a.txt": "One line.\n\nAnother line, and more.\n",
-    "a.srt": "".join(f"{i}\n{_TIMES.format(i, ',', i, ',')}\n- One <i>red</i> ball.\n- Two words.\n\n" for i in (1, 2)),
-    "a.vtt": "WEBVTT\n\nNOTE Mind it\n\nSTYLE\n::cue { color: red }\n\n"
-    + "".join(f"{i}\n{_TIMES.format(i, '.', i, '.')} align:start\n<v Ann>One <c.red>red</c> ball.\n\n" for i in (1, 2)),
-    "page.html": '<!DOCTYPE html>\n<html lang="en"><head><title>A page</title></head><body>'
-    '<h1 id="a">A <b>red</b> ball</h1>'
-    '<ul><li>One <a href="x.html" title="A link">word</a></li><li>Two<br/>words</li></ul>'
-    '<table><tr><td>A cell</td><td><img src="a.png" alt="A picture"/></td></tr></table></body></html>',
-    "page.md": "---\ntitle: A page\n---\n\n# A red ball\n\nOne *red* [word](x.md 'A title') and `code`.[^1]\n\n"
-    "- One item\n  - Two items\n\n> A quote\n\n| A cell | Two |\n| --- | --- |\n| One word | more |\n\n"
-    "![A picture][p]\n\n[p]: a.png 'A ball'\n[^1]: A note.\n\n```sh\nls\n```\n",
-    "page.mdx": "import A from 'a'\n\n# A red ball\n\n<A b={1} title=\"A ball\">\n\nOne *red* word {x}.\n\n</A>\n",
+    **SAMPLES,
 }
 """Small documents by file name, some for each reader."""
 

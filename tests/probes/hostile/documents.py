@@ -15,30 +15,8 @@ from tests.probes.documents import MAKERS
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.tally import Tally
 from tests.probes.packed import packed
+from tests.probes.samples import SAMPLES
 
-TEXTS: dict[str, bytes] = {
-    "a.po": b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n != 1;\\n"\n\n#, python-format\nmsgid "%s cat"\n'
-    b'msgid_plural "%s cats"\nmsgstr[0] ""\nmsgstr[1] ""\n',
-    "a.srt": b"1\n00:00:01,000 --> 00:00:02,000\n<i>Hello,</i>\nmy cat.\n\n2\n00:00:03,000 --> 00:00:04,000\nBye.\n",
-    "a.vtt": b"WEBVTT\n\nSTYLE\n::cue {}\n\n1\n00:01.000 --> 00:02.000 align:start\n<v Ann>Hello</v>\n",
-    "a.html": b"<!DOCTYPE html><html lang=en><head><title>Cat</title></head><body><p>A <b>cat</b> &amp; "
-    b"<img alt='a dog'><pre>x</pre><p translate=no>y</body></html>",
-    "a.md": b"---\ntitle: x\n---\n# A *cat*\n\n- [one](http://a.b 'title')\n\n"
-    b"| a | b |\n|---|---|\n| c | d |\n\n```\nx\n```\n",
-    "a.txt": b"One.\r\n\nTwo.\n",
-    "a.json": b'{"a": "A cat", "b": ["{n, plural, one {# cat} other {# cats}}", 1, null], "c": "http://a.b"}',
-    "a.yaml": b"en:\n  a: A cat\n  b: &x 'two cats'\n  c: |\n    more\n    cats\n  d: *x\n",
-    "a.strings": b'/* note */\n"key" = "A \\"cat\\"\\n";\n',
-    "a.properties": b"# note\nkey = A \\u00e9 cat \\\n  and more\nother:one\n",
-    "a.resx": b"<root><data name='a'><value>A cat &amp; {0}</value><comment>note</comment></data></root>",
-    "a.ts": b"<!DOCTYPE TS><TS><message numerus='yes'><source>%n cat(s)</source><translation type='unfinished'>"
-    b"<numerusform></numerusform></translation></message></TS>",
-    "a.xcstrings": b'{"sourceLanguage": "en", "strings": {"A cat %@": {}, "b": {"localizations": {"en": {"variations":'
-    b' {"plural": {"one": {"stringUnit": {"value": "%d dog"}}, "other": {"stringUnit": {"value": "dogs"}}}}}}}}}',
-    "a.ftl": b"# note\na = A { $b } cat\n    .c = more\nd = { $n ->\n    [one] cat\n   *[other] cats\n }\n",
-    "a.csv": b'id,text\n1,"A cat, a dog"\n2,One\n',
-}
-"""Text documents of every kind, by file name."""
 BITS = [
     *(
         b"<b>",
@@ -150,8 +128,8 @@ def fuzz(count: int, seed: int) -> Tally:
 
 
 def _drawn(chance: random.Random) -> tuple[str, Callable[[], object]]:
-    name = chance.choice([*MAKERS, *TEXTS])
-    content = MAKERS[name](chance) if name in MAKERS else TEXTS[name]
+    name = chance.choice([*MAKERS, *SAMPLES])
+    content = MAKERS[name](chance) if name in MAKERS else SAMPLES[name].encode()
     how = chance.choice(["whole", "damaged", "damaged", "a member damaged", "spoiled", "spoiled", "bits"])
     if how == "damaged":
         content = damaged(content, chance)

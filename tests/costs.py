@@ -5,7 +5,7 @@ test` runs the slowest files first, so that none of them is still running when a
 """
 
 from fnmatch import fnmatch
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,6 +115,7 @@ def file_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
 def markers_of(file: str) -> list[str]:
     """Return the markers of all tests of a file."""
     matches = partial(fnmatch, file)

@@ -14,7 +14,7 @@ import resource
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -349,9 +349,9 @@ def accepted(seed: Seed, changes: Iterable[Change], size: int) -> list[Change]:
     fewest = len(written(seed.name, seed.document({}))[0])
     good = []
     for change in changes:
-        content = seed.document({change: size})
-        if is_read(seed.name, content) and len(written(seed.name, content)[0]) >= fewest:
-            good.append(change)
+        with suppress(UserError):
+            if len(written(seed.name, seed.document({change: size}))[0]) >= fewest:
+                good.append(change)
     return _together(seed, good, size)
 
 
@@ -368,25 +368,41 @@ def _together(seed: Seed, changes: list[Change], size: int) -> list[Change]:
     return together
 
 
-def steps(name: str, content: bytes, limit: int = 3_000_000) -> Counter[str]:
+def steps(name: str, content: bytes, functions: Container[str] | None = None, limit: int = 3_000_000) -> Counter[str]:
     """Return how often lines of each function of our readers ran, which nothing else on the machine disturbs.
+
+    Args:
+        name: the name of the document.
+        content: the document.
+        functions: the functions whose lines are counted; all of our readers by default.
+        limit: the most lines that may run.
 
     Raises:
         TimeoutError: more than `limit` lines ran.
         UserError: the document is refused.
     """
-    counts: Counter[CodeType] = Counter()
+    counts: dict[CodeType, int] = {}
+    names: dict[CodeType, str] = {}  # empty for functions whose lines are not counted
+    total = 0
 
     def in_reader(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
-        counts[frame.f_code] += event == "line"
+        nonlocal total
+        if event == "line":
+            total += 1
+            counts[frame.f_code] = counts.get(frame.f_code, 0) + 1
         return in_reader
 
     def in_any(frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
-        file = frame.f_code.co_filename
-        if counts.total() > limit:
+        if total > limit:
             raise TimeoutError
-        # The limits measure the time, and how often they do depends on the machine.
-        return in_reader if "bitext/documents/" in file and not file.endswith("limits.py") else None
+        code = frame.f_code
+        function = names.get(code)
+        if function is None:
+            function = _name_of(code)
+            if functions is not None and function not in functions:
+                function = ""
+            names[code] = function
+        return in_reader if function else None
 
     sys.settrace(in_any)
     try:
@@ -395,8 +411,17 @@ def steps(name: str, content: bytes, limit: int = 3_000_000) -> Counter[str]:
         sys.settrace(None)
     named = Counter[str]()
     for code, count in counts.items():
-        named[f"{code.co_filename.partition('translucid/')[2]}:{code.co_firstlineno} {code.co_name}"] += count
+        named[names[code]] += count
     return named
+
+
+def _name_of(code: CodeType) -> str:
+    """Return the place and the name of a function of our readers; of other code, an empty text."""
+    file = code.co_filename
+    # The limits measure the time, and how often they do depends on the machine.
+    if "bitext/documents/" not in file or file.endswith("limits.py"):
+        return ""
+    return f"{file.rpartition('bitext/')[2]}:{code.co_firstlineno} {code.co_name}"
 
 
 def characters(name: str, content: bytes) -> int:
@@ -421,9 +446,9 @@ LETTERS = 5_000
 def quadratic_steps(seed: Seed, changes: Sequence[Change]) -> dict[str, list[int]]:
     """Return the functions whose steps grow with the product of two numbers of repeated parts."""
 
-    def growing(few: int) -> dict[str, list[int]]:
+    def growing(few: int, functions: Container[str] | None = None) -> dict[str, list[int]]:
         """Return the steps of suspicious functions: for a + b n + c n², the second difference is 2 c few²."""
-        counts = [steps(seed.name, seed.document(dict.fromkeys(changes, few * i))) for i in (1, 2, 3)]
+        counts = [steps(seed.name, seed.document(dict.fromkeys(changes, few * i)), functions) for i in (1, 2, 3)]
         found = {}
         for function, last in counts[2].items():
             first, middle = counts[0][function], counts[1][function]
@@ -435,7 +460,7 @@ def quadratic_steps(seed: Seed, changes: Sequence[Change]) -> dict[str, list[int
     if not suspicious:
         return {}
     # Not something that happens once from a certain number of parts on: twice the parts, four times the difference.
-    confirmed = growing(2 * FEW)
+    confirmed = growing(2 * FEW, suspicious)
     return {function: confirmed[function] for function in suspicious if function in confirmed}
 
 
@@ -488,8 +513,9 @@ DEEP = 250
 def exponential_nestings(seed: Seed, nested: Iterable[Change], enough: float = 0.25) -> list[str]:
     """Return the parts that take exponential time, or end in an internal error, if they are in themselves."""
     found = []
-    for change in nested:
-        for depth in (12, DEEP):
+    changes = list(nested)
+    for change in changes:
+        for depth in (12, DEEP) if _is_innermost(change, changes) else (12,):
             content = seed.document({change: depth})
             start = process_time()
             try:
@@ -502,6 +528,16 @@ def exponential_nestings(seed: Seed, nested: Iterable[Change], enough: float = 0
                 found.append(f"{change}, {depth} levels, {len(content)} bytes: {seconds:.1f} s")
                 break
     return found
+
+
+def _is_innermost(change: Change, changes: Iterable[Change]) -> bool:
+    """Whether no other change puts the same part further inside itself, which opens more elements on each level."""
+    assert change.inner
+    for other in changes:
+        is_same_part = (other.member, other.place) == (change.member, change.place)
+        if is_same_part and other.inner and change.inner.start < other.inner.start < change.inner.end:
+            return False
+    return True
 
 
 def large(seed: Seed, long: Sequence[Change], repeated: Sequence[Change], size: int) -> bytes:

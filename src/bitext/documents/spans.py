@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -173,16 +172,21 @@ def trimmed(pairs: Sequence[int | None], is_loose: Callable[[int], bool], *, emp
         is_loose: whether the part at an index, such as white space, does not belong to a sentence beside it.
         empty_elements: whether elements without content at the ends do not belong to it either.
     """
-    is_loose = cache(is_loose)
     start, end = 0, len(pairs)
+    known: dict[int, bool] = {}  # a loose end must not make the other end, which can be long, be looked at again
+
+    def is_known_loose(index: int) -> bool:
+        if index not in known:
+            known[index] = is_loose(index)
+        return known[index]
 
     def is_element(opening: int, closing: int) -> bool:
         return start <= opening < closing < end and pairs[opening] == pairs[closing] is not None
 
     while start < end:
-        if is_loose(start):
+        if is_known_loose(start):
             start += 1
-        elif is_loose(end - 1):
+        elif is_known_loose(end - 1):
             end -= 1
         elif is_element(start, end - 1):
             start, end = start + 1, end - 1
@@ -213,11 +217,14 @@ def _trimmed(text: str, paired: _Paired, blank: re.Pattern[str]) -> _Paired:
     sentence = paired[trimmed(pairs, is_loose)]
     if sentence and sentence[0][0].side is None:
         part = sentence[0][0]
-        if match := blank.match(text, part.start, part.end):
+        match = blank.match(text, part.start, part.end)
+        if match and match.end() > part.start:
             sentence[0] = (replace(part, start=match.end()), None)
     if sentence and sentence[-1][0].side is None:
         part = sentence[-1][0]
-        sentence[-1] = (replace(part, end=_end(text, part, blank)), None)
+        end = _end(text, part, blank)
+        if end < part.end:
+            sentence[-1] = (replace(part, end=end), None)
     return sentence
 
 

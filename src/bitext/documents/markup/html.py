@@ -216,6 +216,8 @@ class Html:
 
     def _block(self) -> None:
         """Add the parts so far as a segment, and start a new one."""
+        if not self._parts:
+            return
         span = spanned(self._file.text, self._parts, unescape, blank=BLANK_OF_HTML, folds=True)
         self._parts = []
         if span and not self._is_kept(span.marked.text):

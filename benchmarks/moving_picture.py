@@ -20,7 +20,7 @@ TEXT = "They are going to the beach"
 SIZE = {"width": 920, "height": 700}
 WIDTH = 736
 """Pixels of the picture."""
-COLOURS = 48
+COLORS = 48
 
 
 class Film:
@@ -35,7 +35,7 @@ class Film:
         """Take a frame."""
         image = Image.open(BytesIO(self.page.screenshot())).convert("RGB")
         small = image.resize((WIDTH, WIDTH * image.height // image.width), Image.Resampling.LANCZOS)
-        self.frames.append(small.quantize(COLOURS, dither=Image.Dither.NONE))
+        self.frames.append(small.quantize(COLORS, dither=Image.Dither.NONE))
         self.times.append(milliseconds)
 
     def content(self) -> bytes:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.probes.chromium import CHROMIUM
 from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
 
 

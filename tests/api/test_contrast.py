@@ -20,22 +20,22 @@ SETTINGS = [
     *("training.accumulate=1", "training.max_steps=120", "training.validate_every=120", "training.averaging=0"),
     *("training.learning_rate=0.005", "training.label_smoothing=0"),
 ]
-COLOURS = {"red": "rojo", "blue": "azul"}
+COLORS = {"red": "rojo", "blue": "azul"}
 
 
 def records(count):
-    """Return documents of three sentences; the last one is about the colour of the first or second sentence."""
+    """Return documents of three sentences; the last one is about the color of the first or second sentence."""
     rows = []
     for number in range(count):
-        colour, other_colour = ("red", "blue")[:: 1 if number % 2 else -1]
+        color, other_color = ("red", "blue")[:: 1 if number % 2 else -1]
         before = [("hello", "hola")]
-        before.insert(number // 2 % 2, (f"a {colour} one", f"uno {COLOURS[colour]}"))
+        before.insert(number // 2 % 2, (f"a {color} one", f"uno {COLORS[color]}"))
         for source, target in before:
             rows.append({"source": source, "target": target, "document": number})
-        last = {"source": "it is so", "target": f"es {COLOURS[colour]}", "document": number}
-        position = before.index((f"a {colour} one", f"uno {COLOURS[colour]}"))
+        last = {"source": "it is so", "target": f"es {COLORS[color]}", "document": number}
+        position = before.index((f"a {color} one", f"uno {COLORS[color]}"))
         rows.append(
-            last | {"contrast": f"es {COLOURS[other_colour]}", "antecedent": [[position, 1]], "phenomenon": "colour"}
+            last | {"contrast": f"es {COLORS[other_color]}", "antecedent": [[position, 1]], "phenomenon": "color"}
         )
     return rows
 
@@ -104,7 +104,7 @@ def test_preferences_are_those_of_forced_decoding(trained_run, file):
 def test_the_command_prints_shares_by_phenomenon_and_distance(trained_run, file, capsys):
     assert run_command(["score", str(trained_run), str(file), "--contrast", "--format", "jsonl"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    names = ["all", "colour", "1 sentence before", "2 sentences before"]
+    names = ["all", "color", "1 sentence before", "2 sentences before"]
     assert [row["name"] for row in rows] == names
     assert (rows[0]["sentences"], rows[0]["alone"], rows[0]["in_context"]) == (12, 0.5, 1.0)
     assert 0 <= rows[0]["antecedent_found"] <= 1

@@ -34,9 +34,9 @@ def test_the_previous_sentence_decides_with_every_engine(context_run, engine):
     if engine == "onnx":
         pytest.importorskip("onnxruntime")
     translator = Translator.load(context_run, "cpu", engine)
-    for colour, target in (("red", "rojo"), ("green", "verde"), ("blue", "azul")):
-        assert translator.translate("it is so", context=f"a {colour} one").text == f"es {target}"
-        assert translator.translate("it is so", context=["a red one", f"a {colour} one"]).text == f"es {target}"
+    for color, target in (("red", "rojo"), ("green", "verde"), ("blue", "azul")):
+        assert translator.translate("it is so", context=f"a {color} one").text == f"es {target}"
+        assert translator.translate("it is so", context=["a red one", f"a {color} one"]).text == f"es {target}"
     with_lines = [translation.text for translation in translator.stream(LINES, before=lines_before(LINES, 1))]
     assert [text for text, expected in zip(with_lines, EXPECTED, strict=True) if expected] == list(
         filter(None, EXPECTED)

@@ -62,8 +62,8 @@ def test_erasure_finds_the_word_that_decides(translator, translation):
 
 
 def test_lenses_and_the_beam_search_read_the_context(translator):
-    for colour, expected in (("red", "rojo"), ("blue", "azul")):
-        context = f"a {colour} one"
+    for color, expected in (("red", "rojo"), ("blue", "azul")):
+        context = f"a {color} one"
         (lens,) = translator.lens("it is so", context=context)
         assert lens.top[-1][1][0].strip("▁") in expected
         assert translator.decoder_lens("it is so", context=context).translations[-1] == f"es {expected}"

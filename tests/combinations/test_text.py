@@ -69,7 +69,7 @@ def test_continuations_of_a_text_have_its_placeholders(runs):
     from fastapi.testclient import TestClient
 
     from translucid.serving.app import create_app
-    from translucid.serving.catalogue import load
+    from translucid.serving.catalog import load
     from translucid.serving.server_options import ServerOptions
 
     options = ServerOptions(hosts=("testserver",))

@@ -37,8 +37,8 @@ def chunk(kind, content):
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-def png(width, height, depth=8, colour=2, *chunks):
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
+def png(width, height, depth=8, color=2, *chunks):
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + header + b"".join(chunks) + chunk(b"IEND", b"")
 
 
@@ -53,7 +53,7 @@ def gif(width, height):
 
 def webp(width, height):
     """Return a small animation whose header says that it is large."""
-    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    frames = [Image.new("RGB", (8, 8), color) for color in ("red", "blue")]
     data = saved(frames[0], "WEBP", save_all=True, append_images=frames[1:])
     assert data[12:16] == b"VP8X"
     return data[:24] + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little") + data[30:]
@@ -75,17 +75,17 @@ def test_each_kind_comes_out_as_it_was(kind):
 
 
 def test_of_an_animation_the_first_frame_is_read():
-    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue", "green")]
+    frames = [Image.new("RGB", (8, 8), color) for color in ("red", "blue", "green")]
     for kind, options in (("GIF", {}), ("WEBP", {"lossless": True}), ("PNG", {})):
         data = saved(frames[0], kind, save_all=True, append_images=frames[1:], **options)
         assert read_image(data, "x").getpixel((4, 4)) == RED
 
 
-def test_grey_of_8_and_of_16_bits():
-    grey = np.arange(256, dtype=np.uint8).reshape(16, 16)
-    expected = np.repeat(grey[..., None], 3, 2)
-    assert np.array_equal(np.asarray(read_image(saved(Image.fromarray(grey)), "x")), expected)
-    deep = read_image(saved(Image.fromarray(grey.astype(np.uint16) * 257)), "x")
+def test_gray_of_8_and_of_16_bits():
+    gray = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    expected = np.repeat(gray[..., None], 3, 2)
+    assert np.array_equal(np.asarray(read_image(saved(Image.fromarray(gray)), "x")), expected)
+    deep = read_image(saved(Image.fromarray(gray.astype(np.uint16) * 257)), "x")
     assert np.array_equal(np.asarray(deep), expected)
     between = read_image(saved(Image.fromarray(np.array([[128, 129, 385, 386, 65535]], np.uint16))), "x")
     assert np.asarray(between)[0, :, 0].tolist() == [0, 1, 1, 2, 255]
@@ -113,7 +113,7 @@ def test_transparent_pixels_become_white():
     assert (deep.getpixel((0, 0)), deep.getpixel((1, 0))) == (WHITE, (0, 0, 0))
 
 
-def test_a_jpeg_in_the_colours_of_print():
+def test_a_jpeg_in_the_colors_of_print():
     image = read_image(saved(half_red("CMYK"), "JPEG", quality=100), "x")
     assert image.getpixel((4, 4)) == pytest.approx(RED, abs=6)
     assert image.getpixel((36, 4)) == pytest.approx(WHITE, abs=6)
@@ -125,8 +125,8 @@ def test_pictures_are_put_upright(orientation, kind):
     """The expected pictures follow the table of EXIF 2.32, section 4.6.4."""
     corners = {"top left": RED, "top right": (0, 160, 0), "bottom left": (0, 0, 255), "bottom right": (255, 255, 0)}
     upright = Image.new("RGB", (32, 64))
-    for name, colour in corners.items():
-        upright.paste(colour, (16 * ("right" in name), 32 * ("bottom" in name), 32, 64))
+    for name, color in corners.items():
+        upright.paste(color, (16 * ("right" in name), 32 * ("bottom" in name), 32, 64))
     upright.paste(corners["top right"], (16, 0, 32, 32))
     upright.paste(corners["bottom left"], (0, 32, 16, 64))
     expected = np.asarray(upright)
@@ -270,7 +270,7 @@ def test_all_of_a_picture_is_squeezed_into_the_square():
 
 
 def test_squeezing_smooths():
-    """Stripes of a pixel become an even grey, not stripes of another width."""
+    """Stripes of a pixel become an even gray, not stripes of another width."""
     stripes = np.zeros((64, 64, 3), np.uint8)
     stripes[:, ::2] = 255
     assert np.ptp(pixels(Image.fromarray(stripes), 16)[:, 2:-2].astype(int)) <= 2

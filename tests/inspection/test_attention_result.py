@@ -206,7 +206,7 @@ def test_weights_are_saved_and_loaded(small_star, tmp_path):
     assert Inspected.load(tmp_path / "a.json").target == small_star.inspected.target
 
 
-def test_the_terminal_shows_overlays_with_and_without_colours(small_star):
+def test_the_terminal_shows_overlays_with_and_without_colors(small_star):
     overlay = SaliencyOverlay.of(small_star, head=0)
 
     def shown(renderable, width=80):
@@ -214,18 +214,18 @@ def test_the_terminal_shows_overlays_with_and_without_colours(small_star):
         Console(file=file, width=width).print(renderable)
         return file.getvalue().splitlines()
 
-    plain = shown(drawings(overlay, 80, colour=False))
+    plain = shown(drawings(overlay, 80, color=False))
     assert plain[0].split() == ["small", "star"]
     assert plain[1].split() == ["25%", "75%"]
     assert plain[2][0] != " " and plain[2][1:].isspace()  # small: the top left
     assert plain[3].rstrip()[-1] != " " and plain[3].index(plain[3].strip()) == 8 + 2 + 3  # star: the bottom right
-    assert len(shown(drawings(overlay, 10, colour=False), 10)) == 4 + 1 + 4  # the images are below each other
-    assert "▀▀▀▀" in shown(drawings(overlay, 80, colour=True))[2]
-    first = drawings(overlay, 80, colour=True).renderables[2].spans[0].style  # two cells at the top left, for `small`
+    assert len(shown(drawings(overlay, 10, color=False), 10)) == 4 + 1 + 4  # the images are below each other
+    assert "▀▀▀▀" in shown(drawings(overlay, 80, color=True))[2]
+    first = drawings(overlay, 80, color=True).renderables[2].spans[0].style  # two cells at the top left, for `small`
     assert first.color.triplet.blue == 255 > 5 * first.bgcolor.triplet.blue
-    last = drawings(overlay, 80, colour=True).renderables[3].spans[-1].style  # those at the bottom right, for `star`
+    last = drawings(overlay, 80, color=True).renderables[3].spans[-1].style  # those at the bottom right, for `star`
     assert last.bgcolor.triplet.blue == 255 > 5 * last.color.triplet.blue
     table = shown(place_table(overlay))
     assert "top left 100%" in table[0] and "bottom right 100%" in table[1]
     coarse = SaliencyOverlay(overlay.pixels, ["a"], [""], np.ones((1, 40, 40), np.float32))
-    assert len(shown(drawings(coarse, 80, colour=False))) == 2 + 8
+    assert len(shown(drawings(coarse, 80, color=False))) == 2 + 8

@@ -38,7 +38,7 @@ ATTENDED = 13
 
 
 class Points(nn.Module):
-    """The grey level, 0 .. 1, of the middle pixel of each cell, on the diagonal of a matrix [B, S, S]."""
+    """The gray level, 0 .. 1, of the middle pixel of each cell, on the diagonal of a matrix [B, S, S]."""
 
     def forward(self, pixels):
         middles = pixels[:, CELL // 2 :: CELL, CELL // 2 :: CELL].float().mean(-1).flatten(1) / 255
@@ -84,7 +84,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def pixels():
-    """Return noise darker than grey, with a bright point in the middle of each cell, unlike a superpixel's mean."""
+    """Return noise darker than gray, with a bright point in the middle of each cell, unlike a superpixel's mean."""
     noise = np.random.default_rng(1).integers(40, 80, (SIDE, SIDE, 3)).astype(np.uint8)
     noise[CELL // 2 :: CELL, CELL // 2 :: CELL] = 250
     return noise
@@ -167,7 +167,7 @@ def test_log_probabilities_without_any_cell_are_finite(tokenizer, pixels):
 @pytest.mark.parametrize("case_class", [CellCase, SuperpixelCase])
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
 def test_gradients_add_up(kind, case_class, tokenizer, pixels):
-    """Completeness: the shares sum to the gain in log-probability from a grey image to this one."""
+    """Completeness: the shares sum to the gain in log-probability from a gray image to this one."""
     case = case_class(build_captioner(kind, tokenizer), tokenizer, pixels, "tres uno", GRID)
 
     @torch.no_grad()
@@ -195,7 +195,7 @@ def test_a_superpixel_left_out_is_painted_over_with_its_mean(toy, pixels):
     np.testing.assert_array_equal(images[0].numpy()[inside], np.broadcast_to(mean, (inside.sum(), 3)))
 
 
-def test_superpixels_cover_the_image_and_follow_its_colours():
+def test_superpixels_cover_the_image_and_follow_its_colors():
     image = np.zeros((60, 60, 3), np.uint8)
     image[:, 30:] = (250, 40, 40)
     regions = superpixels(image)

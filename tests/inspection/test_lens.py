@@ -71,8 +71,8 @@ class NumpyTransformer:
         return x @ self.w[f"{name}.weight"].T + self.w[f"{name}.bias"]
 
     def norm(self, name, x):
-        centred = x - x.mean(-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        centered = x - x.mean(-1, keepdims=True)
+        scaled = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5)
         return scaled * self.w[f"{name}.weight"] + self.w[f"{name}.bias"]
 
     def attention(self, name, x, memory, mask):

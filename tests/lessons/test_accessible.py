@@ -65,10 +65,10 @@ def test_no_content_is_wider_than_the_page(context, saved):
     assert not out
 
 
-COLOURS = {"runOnly": ["color-contrast"]}
+COLORS = {"runOnly": ["color-contrast"]}
 OTHERS = {"rules": {"color-contrast": {"enabled": False}}}
-COLOURED = ("index", "alignment", "masks", "heads", "beam", "layers", "ablation")
-"""Lessons that together contain every kind of element; the colour rules are tested on them in both schemes."""
+COLORED = ("index", "alignment", "masks", "heads", "beam", "layers", "ablation")
+"""Lessons that together contain every kind of element; the color rules are tested on them in both schemes."""
 
 
 def test_axe_finds_nothing(context, saved):
@@ -82,8 +82,8 @@ def test_axe_finds_nothing(context, saved):
         page.evaluate("document.querySelectorAll('.strip rect').forEach((cell) => cell.remove())")
         page.evaluate(AXE_SCRIPT)
         runs = [("light", OTHERS)]
-        if name in COLOURED:
-            runs = [("light", {}), ("dark", COLOURS)]
+        if name in COLORED:
+            runs = [("light", {}), ("dark", COLORS)]
         for scheme, rules in runs:
             page.emulate_media(color_scheme=scheme)
             for violation in page.evaluate("(rules) => axe.run(rules)", DEFAULT_OPTIONS | rules)["violations"]:

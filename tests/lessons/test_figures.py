@@ -203,8 +203,8 @@ def test_heads(lesson, models):
     translation, ids, target = translated(demo, BOOK[0])
     assert page.locator(".thumbnails svg").count() == 4
     page.get_by_role("radio", name="1.1").check(force=True)
-    colours = page.locator(".thumbnails label").evaluate_all(PAINTED)
-    assert colours[3] == colours[0]  # the chosen head is drawn like the others, with a frame
+    colors = page.locator(".thumbnails label").evaluate_all(PAINTED)
+    assert colors[3] == colors[0]  # the chosen head is drawn like the others, with a frame
     thumbnails = page.locator(".thumbnails span")
     shadows = thumbnails.evaluate_all("(spans) => spans.map((span) => getComputedStyle(span).boxShadow)")
     assert shadows[3] != "none" and set(shadows[:3]) == {"none"}

@@ -18,7 +18,7 @@ from translucid.lessons.live import Live
 from translucid.lessons.recording import PAIRS, PASSAGES, SENTENCE, record_of
 from translucid.lessons.serving import recorded_server
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
 
 OWN = "We like the beach"

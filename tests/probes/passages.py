@@ -3,7 +3,7 @@
 from bitext.pair import Pair
 from translucid.runs.corpus_files import Corpora
 
-COLOURS = {"red": "rojo", "blue": "azul", "green": "verde"}
+COLORS = {"red": "rojo", "blue": "azul", "green": "verde"}
 CONTEXT = ["data.context=1", "data.tokenizer.vocabulary=50"]
 LEARNING = [
     *("data.subword_dropout=0", "model.width=32", "model.feed_forward=64", "model.dropout=0", "training.warmup=20"),
@@ -15,10 +15,10 @@ LEARNING = [
 
 def documents(count):
     """Return documents of four sentences, of which the second and fourth can't be translated without those before."""
-    colours = list(COLOURS.items())
+    colors = list(COLORS.items())
     pairs = []
     for number in range(count):
-        for source, target in (colours[number % 3], colours[number // 3 % 3]):
+        for source, target in (colors[number % 3], colors[number // 3 % 3]):
             pairs.append(Pair(f"a {source} one", f"uno {target}").of_document(number))
             pairs.append(Pair("it is so", f"es {target}").of_document(number))
     return pairs

@@ -1,4 +1,4 @@
-"""Random files with the texts of programs: .NET, Qt, Apple's catalogues, Fluent."""
+"""Random files with the texts of programs: .NET, Qt, Apple's catalogs, Fluent."""
 
 import json
 from itertools import count
@@ -55,7 +55,7 @@ def qt(chance: Random) -> bytes:
 
 
 def xcstrings(chance: Random) -> bytes:
-    """An Apple string catalogue: plurals, devices, substitutions, existing translations, other languages."""
+    """An Apple string catalog: plurals, devices, substitutions, existing translations, other languages."""
     ids = count(1)
 
     def unit(state="translated"):

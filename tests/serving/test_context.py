@@ -4,7 +4,7 @@ import pytest
 
 from translucid.serving.queue.batcher import Batcher
 
-COLOURS = {"red": "rojo", "green": "verde", "blue": "azul"}
+COLORS = {"red": "rojo", "green": "verde", "blue": "azul"}
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +20,8 @@ def deepl_translation(client, **fields):
 
 @pytest.mark.parametrize("fields", [{}, {"split_sentences": "0"}, {"tag_handling": "html"}, {"tag_handling": "xml"}])
 def test_the_context_of_deepls_api_is_read(context_client, fields):
-    for colour, target in COLOURS.items():
-        answer = deepl_translation(context_client, text=["it is so", "it is so"], context=f"a {colour} one", **fields)
+    for color, target in COLORS.items():
+        answer = deepl_translation(context_client, text=["it is so", "it is so"], context=f"a {color} one", **fields)
         assert [row["text"] for row in answer["translations"]] == [f"es {target}"] * 2
         assert "warning" not in answer
 
@@ -33,14 +33,14 @@ def test_a_run_without_context_warns(client):
 
 
 def test_the_sentences_of_a_text_see_those_before_them(context_client):
-    texts = [f"a {colour} one\nit is so" for colour in COLOURS]
+    texts = [f"a {color} one\nit is so" for color in COLORS]
     answer = context_client.post("/translate", json={"q": texts, "source": "en", "target": "es"}).json()
-    assert answer["translatedText"] == [f"uno {target}\nes {target}" for target in COLOURS.values()]
-    html = "".join(f"<p>a {colour} one</p><p>it is so</p>" for colour in COLOURS)
+    assert answer["translatedText"] == [f"uno {target}\nes {target}" for target in COLORS.values()]
+    html = "".join(f"<p>a {color} one</p><p>it is so</p>" for color in COLORS)
     answer = context_client.post(
         "/translate", json={"q": html, "source": "en", "target": "es", "format": "html"}
     ).json()
-    assert answer["translatedText"] == "".join(f"<p>uno {target}</p><p>es {target}</p>" for target in COLOURS.values())
+    assert answer["translatedText"] == "".join(f"<p>uno {target}</p><p>es {target}</p>" for target in COLORS.values())
 
 
 def test_one_batch_for_several_contexts(context_run):
@@ -55,7 +55,7 @@ def test_one_batch_for_several_contexts(context_run):
             return False
 
     batcher = Batcher(100, 100)
-    futures = [batcher.submit(Task(), translator, ["it is so"], before=[[f"a {colour} one"]]) for colour in COLOURS]
+    futures = [batcher.submit(Task(), translator, ["it is so"], before=[[f"a {color} one"]]) for color in COLORS]
     futures.append(batcher.submit(Task(), translator, ["a red one"]))
     texts = [future.result()[0].text for future in futures]
     batcher.close()

@@ -80,9 +80,9 @@ def make(clock, monkeypatch):
     monkeypatch.setattr(document_jobs, "translated", translated)
 
     def create(**options):
-        catalogue = SimpleNamespace(languages=["en", "es"], find=find, candidates=candidates)
+        catalog = SimpleNamespace(languages=["en", "es"], find=find, candidates=candidates)
         options = ServerOptions(**options)
-        context = SimpleNamespace(catalogue=catalogue, options=options, worker_pool=Pool(), usage=Usage())
+        context = SimpleNamespace(catalog=catalog, options=options, worker_pool=Pool(), usage=Usage())
         jobs = DocumentJobs(context)
         jobs.found = found
         created.append(jobs)

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from translucid.runs.run_folder import RunFolder
-from translucid.serving import catalogue
-from translucid.serving.catalogue import LONGEST_EXAMPLE, examples_of
+from translucid.serving import catalog
+from translucid.serving.catalog import LONGEST_EXAMPLE, examples_of
 
 PAIRS = "".join(f"{' '.join(['word'] * count)}\t{' '.join(['palabra'] * count)}\n" for count in (3, 5, 5, 7, 7, 9, 60))
 
@@ -81,9 +81,9 @@ def test_only_the_first_pairs_are_read(run, folder):
 def test_a_large_file_is_not_read(run, folder, monkeypatch):
     file = folder / "examples.txt"
     file.write_text("One.\n")
-    assert catalogue.LARGEST_FILE == 64 << 20
+    assert catalog.LARGEST_FILE == 64 << 20
     for largest, expected in ((5, ["One."]), (4, [])):
-        monkeypatch.setattr(catalogue, "LARGEST_FILE", largest)
+        monkeypatch.setattr(catalog, "LARGEST_FILE", largest)
         assert load_examples(run, folder, valid=[]) == expected
 
 
@@ -98,5 +98,5 @@ def test_the_longest_ending_of_a_path_counts(run, folder):
 def test_the_demo_has_examples_of_its_own(run, folder):
     configuration = RunFolder(run).configuration()
     demo = examples_of(folder, configuration.model_copy(update={"preset": "demo"}))
-    assert demo == list(catalogue.ENGLISH_BOOK)[:6]
+    assert demo == list(catalog.ENGLISH_BOOK)[:6]
     assert examples_of(folder, configuration.model_copy(update={"preset": "base"})) == []

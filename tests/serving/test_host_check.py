@@ -15,7 +15,7 @@ from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.edge.host_check import HostCheck
 from translucid.serving.edge.incoming import Bodies
 from translucid.serving.edge.rate_limits import RateLimits, trusted_proxies

@@ -12,7 +12,7 @@ from translucid.api.translator import Translator
 from translucid.inspection.explain import contrast, explain, explanation, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import Case
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
 from translucid.terminology.term import Term
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from translucid.ground.errors import UserError
-from translucid.serving.catalogue import Catalogue
+from translucid.serving.catalog import Catalog
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import ContrastFields
 from translucid.serving.routes import inspection
@@ -41,14 +41,14 @@ def test_a_language_that_is_detected_and_translated(monkeypatch):
         SimpleNamespace(pair=("en", "es"), sources={"en": None}, targets={}),
     ]
     targets = {"fr": ["de", "fr"], "en": ["en", "es", "it"]}
-    catalogue = Catalogue(models)
-    monkeypatch.setattr(Catalogue, "find", lambda self, *arguments: find(*arguments))
-    monkeypatch.setattr(Catalogue, "targets", lambda self, source: [*targets[source]])
-    monkeypatch.setattr(Catalogue, "languages", ["de", "en", "es", "fr", "it"])
+    catalog = Catalog(models)
+    monkeypatch.setattr(Catalog, "find", lambda self, *arguments: find(*arguments))
+    monkeypatch.setattr(Catalog, "targets", lambda self, source: [*targets[source]])
+    monkeypatch.setattr(Catalog, "languages", ["de", "en", "es", "fr", "it"])
 
     def detect_language(*probabilities, target="it", name=None):
         monkeypatch.setattr(inspection, "detect", lambda text, languages: list(probabilities))
-        served, confidence = asyncio.run(inspection._detect(SimpleNamespace(catalogue=catalogue), "text", target, name))
+        served, confidence = asyncio.run(inspection._detect(SimpleNamespace(catalog=catalog), "text", target, name))
         return confidence, *served
 
     assert detect_language(("es", 70.0), ("en", 20.0), ("fr", 10.0)) == (20.0, "en", "it", None)

@@ -10,7 +10,7 @@ from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
 from translucid.serving import language_pairs
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 
@@ -135,28 +135,28 @@ def test_a_label_that_it_does_not_have_is_refused(m2m):
 
 def test_requests_for_all_pairs_do_not_fill_the_memory(m2m, monkeypatch):
     monkeypatch.setattr(language_pairs, "PAIRS", 1)
-    catalogue = load([str(m2m)], "cpu", ServerOptions())
+    catalog = load([str(m2m)], "cpu", ServerOptions())
     before = threading.active_count()
-    (model,) = catalogue
+    (model,) = catalog
     assert model.between("en", "es") is model.between("eng_Latn", "spa_Latn")
     for _ in range(20):
-        assert catalogue.find("en", "es").target == "es"
-        assert catalogue.find("es", "en").target == "en"
+        assert catalog.find("en", "es").target == "es"
+        assert catalog.find("es", "en").target == "en"
         assert len(model._translators) == 1
-    assert catalogue.find("es", "en").translator.torch_engine.model is model.translator.torch_engine.model
+    assert catalog.find("es", "en").translator.torch_engine.model is model.translator.torch_engine.model
     with pytest.raises(ApiError, match="is not supported"):
-        catalogue.find("en", "x" * 10_000)
+        catalog.find("en", "x" * 10_000)
     assert threading.active_count() == before
-    catalogue.close()
+    catalog.close()
 
 
 def test_pairs_do_not_mix_in_a_batch(m2m):
     from translucid.serving.queue.fair_scheduler import Task
 
-    catalogue = load([str(m2m)], "cpu", ServerOptions())
-    pairs = [catalogue.find("en", "es"), catalogue.find("es", "en")] * 3
+    catalog = load([str(m2m)], "cpu", ServerOptions())
+    pairs = [catalog.find("en", "es"), catalog.find("es", "en")] * 3
     expected = [pair.translator.translate(REQUEST["q"]).text for pair in pairs]
     futures = [pair.batcher.submit(Task("x", 60), pair.translator, [REQUEST["q"]]) for pair in pairs]
     assert [future.result(60)[0].text for future in futures] == expected
     assert expected[0] != expected[1]
-    catalogue.close()
+    catalog.close()

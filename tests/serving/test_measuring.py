@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from translucid import __version__
 from translucid.serving import app as application
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import Catalogue
+from translucid.serving.catalog import Catalog
 from translucid.serving.edge import measuring
 from translucid.serving.edge.failures import ClientLeft
 from translucid.serving.server_options import ServerOptions
@@ -23,9 +23,9 @@ from translucid.serving.server_options import ServerOptions
 def app():
     """Return a function that creates an application without models and returns its client: app(log="json")."""
 
-    def client(catalogue=None, **options):
+    def client(catalog=None, **options):
         server_options = ServerOptions(hosts=("testserver",), **options)
-        return TestClient(create_app(catalogue or Catalogue(), server_options), raise_server_exceptions=False)
+        return TestClient(create_app(catalog or Catalog(), server_options), raise_server_exceptions=False)
 
     return client
 
@@ -40,9 +40,9 @@ def figures(client, **headers):
 
 def test_metrics_count_requests_bytes_and_work(app):
     models = [SimpleNamespace(batcher=SimpleNamespace(sentences=count)) for count in (3, 4)]
-    catalogue = Catalogue(models)
-    catalogue.close = lambda: None
-    client = app(catalogue)
+    catalog = Catalog(models)
+    catalog.close = lambda: None
+    client = app(catalog)
     for length in ("7", "99999999999", "100000000000", "-3", "x"):
         client.post("/nowhere", headers={"content-length": length, "host": "evil.example"})
     client.get("/health")
@@ -164,7 +164,7 @@ def test_the_server_ends_in_order():
     def part(name):
         return SimpleNamespace(close=lambda: closed.append(name))
 
-    context = SimpleNamespace(catalogue=part("catalogue"), worker_pool=part("worker pool"), memory=part("memory"))
+    context = SimpleNamespace(catalog=part("catalog"), worker_pool=part("worker pool"), memory=part("memory"))
     jobs = SimpleNamespace(close=lambda: closed.append("jobs"), clean=lambda: closed.append("folder"))
 
     async def main():
@@ -175,11 +175,11 @@ def test_the_server_ends_in_order():
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
-    assert closed == ["jobs", "catalogue", "worker pool", "folder", "memory"]
+    assert closed == ["jobs", "catalog", "worker pool", "folder", "memory"]
     context.memory = None
     closed.clear()
     asyncio.run(main())
-    assert closed == ["jobs", "catalogue", "worker pool", "folder"]
+    assert closed == ["jobs", "catalog", "worker pool", "folder"]
 
 
 def test_memory_is_returned_after_work(monkeypatch, caplog):

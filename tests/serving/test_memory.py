@@ -12,7 +12,7 @@ from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.routes import memory as remembering
 from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.server_options import ServerOptions

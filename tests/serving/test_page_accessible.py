@@ -18,7 +18,7 @@ SAME = (
 )
 """States that are left out to save time, because another state has the same elements in the same places."""
 DARK = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
-"""The rules about colours; all other rules have the same result in the dark scheme."""
+"""The rules about colors; all other rules have the same result in the dark scheme."""
 NAMED = """() => {
   const one = document.activeElement;
   const style = getComputedStyle(one);

@@ -73,12 +73,12 @@ def test_a_detected_language_is_readable_on_a_phone(page, font):
         assert page.evaluate(CUT, "from") <= 0
 
 
-def test_the_chosen_section_is_marked_with_forced_colours(page):
+def test_the_chosen_section_is_marked_with_forced_colors(page):
     page.emulate_media(forced_colors="active")
     for chosen in (0, 1):
         page.locator("nav button").nth(chosen).click()
-        colours = page.evaluate(MARKED)
-        assert colours.count(colours[chosen]) == 1
+        colors = page.evaluate(MARKED)
+        assert colors.count(colors[chosen]) == 1
 
 
 def test_sections_do_not_move_and_the_chosen_one_stays_marked_under_the_mouse(page):

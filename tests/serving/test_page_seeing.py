@@ -349,7 +349,7 @@ def test_every_view_is_saved_and_reproduced_by_its_code(page, run, tmp_path, mon
 CONTRAST = """() => {
   const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
   const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  const light = (colour) => colour.slice(0, 3).map((v) => linear(v / 255))
+  const light = (color) => color.slice(0, 3).map((v) => linear(v / 255))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const word = document.querySelector("#attention .word");
   const paper = numbers(getComputedStyle(document.body).backgroundColor);

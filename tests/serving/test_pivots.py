@@ -4,7 +4,7 @@ import pytest
 
 from translucid import PivotTranslator, Translator
 from translucid.cli import serve as serve_command
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
 
 from .test_documents import finished_job
@@ -51,9 +51,9 @@ def test_the_pair_is_listed_with_its_pivot(client):
 
 
 def test_the_start_of_the_server_names_it(names, capfd):
-    catalogue = load(names, "cpu", ServerOptions())
-    serve_command.announce(catalogue)
-    catalogue.close()
+    catalog = load(names, "cpu", ServerOptions())
+    serve_command.announce(catalog)
+    catalog.close()
     assert "es → fr: es-en + en-fr, through en" in capfd.readouterr().err.splitlines()
 
 

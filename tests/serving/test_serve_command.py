@@ -20,8 +20,8 @@ from uvicorn.lifespan.off import LifespanOff
 
 from tests.probes.forked import forked
 from translucid.cli import main
-from translucid.serving import catalogue
-from translucid.serving.catalogue import load
+from translucid.serving import catalog
+from translucid.serving.catalog import load
 from translucid.serving.edge.connections import Listening
 from translucid.serving.server_options import Quota, ServerOptions
 
@@ -160,7 +160,7 @@ def test_two_that_load_at_the_same_time_do_not_both_get_the_port(run, monkeypatc
             competitor.listen()
             return load(*arguments)
 
-        monkeypatch.setattr(catalogue, "load", load_while_other_listens)
+        monkeypatch.setattr(catalog, "load", load_while_other_listens)
         assert main.run(["serve", str(run), "--port", str(competitor.getsockname()[1])]) == 2
     stderr = capfd.readouterr().err
     assert "can't listen" in stderr and "http://" not in stderr

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from translucid.serving import app as application
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import load
+from translucid.serving.catalog import load
 from translucid.serving.edge import connections, host_check, incoming
 from translucid.serving.edge.connections import Connection, Listening, max_connections
 from translucid.serving.queue.fair_scheduler import PLACES
@@ -73,12 +73,12 @@ def serving(run, wordy_run):
 
     def start(engine="auto", *, warm=False, others=(), wordy=False, **options):
         server_options = ServerOptions(log="text", **options)
-        catalogue = load([str(wordy_run if wordy else run), *map(str, others)], "cpu", server_options, engine)
+        catalog = load([str(wordy_run if wordy else run), *map(str, others)], "cpu", server_options, engine)
         if warm:  # the model is loaded on first use, which must not count towards time limits
-            warm_client = TestClient(create_app(catalogue, ServerOptions(hosts=("testserver",), seconds=300)))
+            warm_client = TestClient(create_app(catalog, ServerOptions(hosts=("testserver",), seconds=300)))
             fields = {"q": "I sing", "source": "en", "target": "es", "explain": "gradients"}
             assert warm_client.post("/look", json=fields).status_code == 200
-        app = create_app(catalogue, server_options)
+        app = create_app(catalog, server_options)
         server = Listening(uvicorn.Config(app, host="127.0.0.1", port=0, http=Connection, ws="none", log_level="error"))
         thread = threading.Thread(target=server.run)
         thread.start()

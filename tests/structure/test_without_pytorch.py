@@ -10,7 +10,7 @@ import translucid
 
 SOURCE = Path(translucid.__file__).parent
 ROOTS = ["cli.main", "cli.serve", "api.translator", "api.pivot_translator", "api.segment_translator", "serving.app"]
-ROOTS += ["serving.catalogue", "jobs.cluster", "jobs.documents", "lessons.beside", "memory.opening"]
+ROOTS += ["serving.catalog", "jobs.cluster", "jobs.documents", "lessons.beside", "memory.opening"]
 """What the runtime installation imports; the commands import the rest when they need it."""
 
 

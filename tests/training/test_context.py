@@ -23,7 +23,7 @@ def test_a_model_learns_to_use_the_previous_sentence(train, passages, tmp_path):
     run = RunFolder(tmp_path / "run")
     assert run.tokenizer().reserves([SEPARATOR])
     *_, last = [row for row in run.metrics() if "accuracy" in row]
-    assert last["accuracy"] > 0.99, "without the previous sentence, two of three colours are wrong"
+    assert last["accuracy"] > 0.99, "without the previous sentence, two of three colors are wrong"
 
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])

@@ -68,7 +68,7 @@ KINDS = (
     Kind("Android strings", (".xml",), "application/xml", "strings.android"),
     Kind(".NET resources", (".resx", ".resw"), "application/xml", "strings.resx"),
     Kind("iOS strings", (".strings",), "text/plain", "strings.ios"),
-    Kind("Apple string catalogues", (".xcstrings",), "application/json", "strings.xcstrings"),
+    Kind("Apple string catalogs", (".xcstrings",), "application/json", "strings.xcstrings"),
     Kind("Qt translations", (".ts",), "application/x-linguist", "strings.qt"),
     Kind("Fluent", (".ftl",), "text/plain", "strings.fluent"),
     Kind("Java properties", (".properties",), "text/x-java-properties", "strings.properties"),

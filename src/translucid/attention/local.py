@@ -30,7 +30,7 @@ class PredictiveWindow(nn.Module):
             mask: [.., 1, S], True where the sentence has a token; the sum of a row is the sentence's length.
         """
         length = mask.sum(-1, keepdim=True)  # [.., 1, 1]: without padding, unlike mask.size(-1)
-        centre = length * torch.sigmoid(self.v(torch.tanh(self.hidden(query))))  # p [.., n_q, 1]
-        distance = torch.arange(mask.size(-1), device=mask.device) - centre  # [.., n_q, S]
+        center = length * torch.sigmoid(self.v(torch.tanh(self.hidden(query))))  # p [.., n_q, 1]
+        distance = torch.arange(mask.size(-1), device=mask.device) - center  # [.., n_q, S]
         gauss = torch.exp(-(distance**2) / (2 * (self.reach / 2) ** 2))
         return mask & (distance.abs() <= self.reach), gauss

@@ -76,10 +76,10 @@ class ImageCase(ForcedCase):
         """Divide the image into parts."""
 
     def interpolation_path(self) -> InterpolationPath:
-        """Begin with a grey image."""
-        grey = np.full_like(self.pixels, GREY)
+        """Begin with a gray image."""
+        gray = np.full_like(self.pixels, GREY)
         with torch.no_grad():
-            return InterpolationPath(self.embedded(grey), self.embedded(self.pixels))
+            return InterpolationPath(self.embedded(gray), self.embedded(self.pixels))
 
     def embedded(self, pixels: NDArray[np.uint8]) -> Tensor:
         """Return the embedded cells [n, S, D] of images [n, height, width, 3], or of one image [height, width, 3]."""
@@ -120,14 +120,14 @@ class CellCase(ImageCase):
 
 
 class SuperpixelCase(ImageCase):
-    """A case whose parts are superpixels: patches of similar colour.
+    """A case whose parts are superpixels: patches of similar color.
 
-    A superpixel that is left out is painted with its mean colour, as LIME explains images (Ribeiro et al. 2016, arXiv
-    1602.04938, section 3.4). This does not change a patch of uniform colour, whose importance is therefore always 0.
+    A superpixel that is left out is painted with its mean color, as LIME explains images (Ribeiro et al. 2016, arXiv
+    1602.04938, section 3.4). This does not change a patch of uniform color, whose importance is therefore always 0.
     """
 
     def _divide(self) -> None:
-        """Divide the image into superpixels, and paint each with its mean colour."""
+        """Divide the image into superpixels, and paint each with its mean color."""
         self.regions = superpixels(self.pixels)
         """[height, width], the number of each pixel's superpixel."""
         self.source_words = list(map(str, range(int(self.regions.max()) + 1)))
@@ -180,12 +180,12 @@ def image_case(
 def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return the number, from 0, of the superpixel of each pixel [height, width].
 
-    The method is SLIC (Achanta et al. 2012, IEEE TPAMI 34): k-means clustering of colours and positions.
+    The method is SLIC (Achanta et al. 2012, IEEE TPAMI 34): k-means clustering of colors and positions.
     """
     from skimage.segmentation import slic
 
     labels = slic(pixels, n_segments=SUPERPIXELS, compactness=10, sigma=1, start_label=0, channel_axis=-1)
-    # Numbers without gaps: each superpixel must have pixels, or its mean colour would be undefined.
+    # Numbers without gaps: each superpixel must have pixels, or its mean color would be undefined.
     numbers: NDArray[np.int64] = np.unique(labels, return_inverse=True)[1]
     return numbers.reshape(labels.shape)
 

@@ -126,7 +126,7 @@ def _open(data: bytes, name: str) -> Image.Image:
     if long > MAX_ASPECT * short:
         what = f"has {image.width:,} x {image.height:,} pixels, one side more than {MAX_ASPECT} times the other"
         raise UserError(what, file=name, fix="Cut it to what is to be seen.")
-    # 0xFF 0xDA begins a scan and never occurs within one; in a colour profile or a thumbnail it may, but rarely.
+    # 0xFF 0xDA begins a scan and never occurs within one; in a color profile or a thumbnail it may, but rarely.
     if image.format in ("JPEG", "MPO") and data.count(b"\xff\xda") > _MAX_SCANS:
         raise UserError(f"is a JPEG of more than {_MAX_SCANS} scans", file=name, fix="Save it again.")
     return image
@@ -159,12 +159,12 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _in_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I"):  # 16-bit grey: Pillow would clip it at 255 instead of scaling it
-        grey = np.array(image, np.int32)
+    if image.mode.startswith("I"):  # 16-bit gray: Pillow would clip it at 255 instead of scaling it
+        gray = np.array(image, np.int32)
         transparent = image.info.get("transparency")
         if isinstance(transparent, int):
-            grey[grey == transparent] = 65535
-        scaled = (grey + 128) // 257  # 65,535 / 257 = 255, rounded to the nearest
+            gray[gray == transparent] = 65535
+        scaled = (gray + 128) // 257  # 65,535 / 257 = 255, rounded to the nearest
         return Image.fromarray(scaled.clip(0, 255).astype(np.uint8)).convert("RGB")
     if not image.has_transparency_data:
         return image.convert("RGB")

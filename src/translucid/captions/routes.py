@@ -63,9 +63,9 @@ class CaptionRoutes(Handlers):
 
         The image is a form's `file`, or the whole body. It is never written to a disk.
         """
-        self.context.catalogue.captioner()  # refuse before megabytes are read
+        self.context.catalog.captioner()  # refuse before megabytes are read
         fields, image, task = await self.context.image(request)
-        served = self.context.catalogue.captioner(text_field(fields, "model", "") or None)
+        served = self.context.catalog.captioner(text_field(fields, "model", "") or None)
         caption_request = self._parsed(fields, served.model.configuration.decoding)
 
         def answer() -> Response:

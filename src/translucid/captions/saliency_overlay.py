@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 SPREAD = 0.6
 """Standard deviation of the Gaussian around a cell, in cells, or in pixels if those are larger."""
 SHADE = np.array([10, 14, 24], np.float32)
-"""The RGB colour over dark parts."""
+"""The RGB color over dark parts."""
 GLOW = np.array([255, 214, 90], np.float32)
-"""The RGB colour over bright parts."""
+"""The RGB color over bright parts."""
 DARKEST, BRIGHTEST = 0.82, 0.12
 """The greatest opacities of shade and glow."""
 PLACES = (("top left", "top", "top right"), ("left", "middle", "right"), ("bottom left", "bottom", "bottom right"))
@@ -83,8 +83,8 @@ class SaliencyOverlay:
     def panel(self, word: int, side: int) -> NDArray[np.uint8]:
         """Return the image with the overlay of a word [height, width, 3], scaled to this longer side."""
         image = self.scaled(side)
-        colour, alpha = overlay(self.brightness(word, *image.shape[:2]))
-        return (image * (1 - alpha) + colour * alpha).round().astype(np.uint8)
+        color, alpha = overlay(self.brightness(word, *image.shape[:2]))
+        return (image * (1 - alpha) + color * alpha).round().astype(np.uint8)
 
     def scaled(self, side: int) -> NDArray[np.uint8]:
         """Return the image without an overlay [height, width, 3], scaled to this longer side."""
@@ -112,7 +112,7 @@ def strong_shares(shares: Sequence[tuple[str, float]]) -> str:
 def spread(weights: NDArray[np.float32], height: int, width: int) -> NDArray[np.float32]:
     """Return weights [rows, columns] upsampled smoothly [height, width].
 
-    A pixel's value is the mean of all cells, weighted by a Gaussian around the centre of each cell (Xu et al. 2015,
+    A pixel's value is the mean of all cells, weighted by a Gaussian around the center of each cell (Xu et al. 2015,
     arXiv 1502.03044, section 5.4, upsample and filter with a Gaussian as well).
     """
     vertical, horizontal = _cell_weights(weights.shape[0], height), _cell_weights(weights.shape[1], width)
@@ -128,7 +128,7 @@ def _cell_weights(cells: int, pixels: int) -> NDArray[np.float32]:
 
 
 def overlay(brightness: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the colours [height, width, 3] and the opacities, 0 to 1, [height, width, 1] of an overlay.
+    """Return the colors [height, width, 3] and the opacities, 0 to 1, [height, width, 1] of an overlay.
 
     It is a shade over dark parts, and over that a glow, without which bright parts of a black image would be invisible.
     """
@@ -141,7 +141,7 @@ def overlay(brightness: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArr
 def places(weights: NDArray[np.float32]) -> list[tuple[str, float]]:
     """Return the thirds of a grid [rows, columns] by name, and their shares of all weights, the greatest first.
 
-    A cell belongs to the third in which its centre lies. If all weights are 0, so are the shares.
+    A cell belongs to the third in which its center lies. If all weights are 0, so are the shares.
     """
     rows, columns = _thirds(weights.shape[0]), _thirds(weights.shape[1])
     total = max(float(weights.sum()), 1e-12)
@@ -154,7 +154,7 @@ def places(weights: NDArray[np.float32]) -> list[tuple[str, float]]:
 
 
 def _thirds(cells: int) -> NDArray[np.int64]:
-    """Return for each cell along one axis the third with its centre: 0, 1 or 2."""
+    """Return for each cell along one axis the third with its center: 0, 1 or 2."""
     return (2 * np.arange(cells) + 1) * 3 // (2 * cells)
 
 
@@ -249,8 +249,8 @@ def _overlay_uri(saliency: SaliencyOverlay, word: int) -> str:
     rows, columns = saliency.weights[word].shape
     height = min(FINENESS * rows, saliency.pixels.shape[0])
     width = min(FINENESS * columns, saliency.pixels.shape[1])
-    colour, alpha = overlay(saliency.brightness(word, height, width))
-    return data_uri(np.concatenate([colour, 255 * alpha], -1).round().astype(np.uint8))
+    color, alpha = overlay(saliency.brightness(word, height, width))
+    return data_uri(np.concatenate([color, 255 * alpha], -1).round().astype(np.uint8))
 
 
 def data_uri(pixels: NDArray[np.uint8], *, jpeg: bool = False) -> str:

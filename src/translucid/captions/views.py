@@ -87,7 +87,7 @@ def look_at_image(captioner: Captioner, run: Path, image: str | None, view: View
         return
     saliency = SaliencyOverlay.of(attention, view.layer, view.head, view.method)
     console.print()
-    console.print(drawings(saliency, console.width, colour=console.color_system is not None))
+    console.print(drawings(saliency, console.width, color=console.color_system is not None))
     console.print()
     console.print(place_table(saliency))
     if save:

@@ -558,7 +558,7 @@ def scenes(
     """Write pictures of the built-in scenes, each with five captions and gold boxes of what the words refer to.
 
     OUT holds images.tar, gold.jsonl, and picture TAB caption in train.tsv, valid.tsv, test.tsv and composition.tsv. No
-    scene is in two splits. Scenes of composition.tsv combine a colour with a shape that no other split combines.
+    scene is in two splits. Scenes of composition.tsv combine a color with a shape that no other split combines.
 
     **Examples**
 

@@ -16,7 +16,7 @@ from translucid.ground.errors import UserError
 
 SPLITS = {
     "test": "held-out scenes",
-    "composition": "scenes with colours on shapes that training has never shown together",
+    "composition": "scenes with colors on shapes that training has never shown together",
 }
 """The splits that the captions demo tests on, and their descriptions."""
 SHOWN = 3
@@ -114,7 +114,7 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
         caption = captioner.caption(captioner.picture(files.read(name), name))
         console.print(Text.assemble(f"\n{name}: ", (caption.text, "bold")))
         console.print(Text("for each word written, where the model looked:", "dim"))
-        console.print(drawings(SaliencyOverlay.of(caption.looked), console.width, colour=console.is_terminal))
+        console.print(drawings(SaliencyOverlay.of(caption.looked), console.width, color=console.is_terminal))
         picture = out / f"looked-{Path(name).stem}.png"
         # Matplotlib is an extra: without it, the demo prints a message and continues.
         try:

@@ -18,7 +18,7 @@ OTHERS = {
     "TRANSLUCID_CODE": "files that runs may execute",
     "TRANSLUCID_DATA": "the folder of corpora that tests and benchmarks read",
     "TRANSLUCID_LEARN_RUNS": "the runs of lessons and notebooks",
-    "TRANSLUCID_WHEELS": "wheels with catalogues that the tests read",
+    "TRANSLUCID_WHEELS": "wheels with catalogs that the tests read",
 }
 """Variables that are not options."""
 _SERVICE_LINK = re.compile(

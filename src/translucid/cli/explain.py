@@ -91,8 +91,8 @@ def explain(
 
     For a text classifier, the label is explained, or that of --target.
 
-    For an image, erasure masks one cell of the grid at a time, LIME paints superpixels in their mean colour, gradients
-    integrate from a grey image. LIME and gradients need the packages of the extra `explain`.
+    For an image, erasure masks one cell of the grid at a time, LIME paints superpixels in their mean color, gradients
+    integrate from a gray image. LIME and gradients need the packages of the extra `explain`.
 
     The test leaves out the most important parts, or all others, and measures how far the log-probability of the target
     word falls; the same with random parts, for comparison.
@@ -203,7 +203,7 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     console = Console()
     console.print(Text(f"{caption}\n", "bold"))
     _print_contrast(console, contrasted)
-    console.print(drawings(overlay, console.width, colour=console.color_system is not None))
+    console.print(drawings(overlay, console.width, color=console.color_system is not None))
     console.print()
     console.print(place_table(overlay))
     description = f"the {k} most important of {len(explanation.source)} {parts} for each word"

@@ -100,7 +100,7 @@ def _live(models: Models, port: int, show: bool, console: Console) -> None:
     from translucid.cli.serve import bound
     from translucid.lessons.live import Live
     from translucid.serving.app import create_app
-    from translucid.serving.catalogue import load
+    from translucid.serving.catalog import load
     from translucid.serving.edge.connections import Connection, Listening
     from translucid.serving.server_options import ServerOptions
 

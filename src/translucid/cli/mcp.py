@@ -62,7 +62,7 @@ def mcp(
     """
     try:
         from translucid.serving.agent_tools import AgentTools
-        from translucid.serving.catalogue import load
+        from translucid.serving.catalog import load
         from translucid.serving.documents.document_jobs import DocumentJobs
         from translucid.serving.edge.rate_limits import RateLimits
         from translucid.serving.mcp_server import make_server
@@ -73,12 +73,12 @@ def mcp(
 
     options = ServerOptions(**limits._asdict())
     terms = read_terms(models.terms) if models.terms else ()
-    catalogue = load(runs, models.device, options, models.engine, terms)
-    if not catalogue.models:
+    catalog = load(runs, models.device, options, models.engine, terms)
+    if not catalog.models:
         raise UserError("none of the runs translates texts", fix="Name at least one translator.")
-    memory = open_memory_of(catalogue, models.memory, models.terms)
-    announce(catalogue)
-    context = RequestContext(catalogue, options, RateLimits(options), memory)
+    memory = open_memory_of(catalog, models.memory, models.terms)
+    announce(catalog)
+    context = RequestContext(catalog, options, RateLimits(options), memory)
     tools = AgentTools(context, DocumentJobs(context))
     Console(stderr=True).print("waiting for a program on standard input; Ctrl-C ends it", soft_wrap=True)
     try:

@@ -38,7 +38,7 @@ from translucid.terminology.term import read_terms
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from translucid.serving.catalogue import Catalogue
+    from translucid.serving.catalog import Catalog
     from translucid.serving.routes.memory import MemoryRoutes
     from translucid.serving.server_options import ServerOptions
 
@@ -159,7 +159,7 @@ def serve(
     """
     from translucid.lessons.beside import recorded_routes
     from translucid.serving.app import create_app
-    from translucid.serving.catalogue import load
+    from translucid.serving.catalog import load
     from translucid.serving.edge.rate_limits import trusted_proxies
 
     if not re.fullmatch(r"(/[\w.~-]+)*", address.url_prefix, re.ASCII):
@@ -176,12 +176,12 @@ def serve(
     # The port is taken before models are loaded, which may take minutes.
     with bound(address.host, address.port) as listener:
         terms = read_terms(models.terms) if models.terms else ()
-        catalogue = load(runs, models.device, options, models.engine, terms)
+        catalog = load(runs, models.device, options, models.engine, terms)
         release_freed_memory()  # of conversions, which need several times the memory of the model
-        memory = open_memory_of(catalogue, models.memory, models.terms, grows=models.suggestions)
-        app = create_app(catalogue, options, memory, lambda _: recorded_routes())
+        memory = open_memory_of(catalog, models.memory, models.terms, grows=models.suggestions)
+        app = create_app(catalog, options, memory, lambda _: recorded_routes())
         _log_requests()
-        announce(catalogue)
+        announce(catalog)
         _warn_if_open(address, options)
         try:
             listener.listen(2048)
@@ -238,7 +238,7 @@ def _warn_if_open(address: Address, options: ServerOptions) -> None:
 
 
 def open_memory_of(
-    catalogue: Catalogue, memory: Path | None, terms: Path | None, *, grows: bool = False
+    catalog: Catalog, memory: Path | None, terms: Path | None, *, grows: bool = False
 ) -> MemoryRoutes | None:
     """Open the memory, if a file is given; clients may add to it if it `grows`.
 
@@ -248,28 +248,28 @@ def open_memory_of(
     from translucid.serving.routes.memory import MemoryRoutes
 
     for option, file in (("--terms", terms), ("--memory", memory)):
-        if file and not catalogue.models:
+        if file and not catalog.models:
             raise UserError(f"{option} is for translators", fix="Leave it out.")
     if memory is None:
         return None
-    return MemoryRoutes.open(memory, next(iter(catalogue)).pair, grows=grows)
+    return MemoryRoutes.open(memory, next(iter(catalog)).pair, grows=grows)
 
 
-def announce(catalogue: Catalogue) -> None:
+def announce(catalog: Catalog) -> None:
     """Print what is served."""
     console = Console(stderr=True)
-    for served in catalogue.models:
+    for served in catalog.models:
         source, target = map(_language_list, served.sides)
         console.print(f"{source} → {target}: {served.name}", soft_wrap=True)
         if note := served.translator.estimator_note:
             console.print(f"warning: {note}", soft_wrap=True)
-    for pivot in catalogue.pivots:
+    for pivot in catalog.pivots:
         source, target = map(_language_list, pivot.sides)
         console.print(f"{source} → {target}: {pivot.name}, through {pivot.pivot}", soft_wrap=True)
     for kind, models in (
-        ("images", catalogue.captioners),
-        ("labels", catalogue.classifiers),
-        ("prompts", catalogue.generators),
+        ("images", catalog.captioners),
+        ("labels", catalog.classifiers),
+        ("prompts", catalog.generators),
     ):
         for model in models:
             console.print(f"{kind}: {model.name}", soft_wrap=True)

@@ -25,17 +25,17 @@ def draw_report(measurements: Measurements, front: Sequence[Measured]) -> Figure
     # Between two systems of the front, the faster one is the best within the time.
     times = [system.milliseconds for system in front]
     scores = list(map(measurements.score, front))
-    axes.step(times, scores, where="post", color="grey", linewidth=1, zorder=1)
-    colours: dict[str, str] = {}
+    axes.step(times, scores, where="post", color="gray", linewidth=1, zorder=1)
+    colors: dict[str, str] = {}
     for system in measurements.systems:
-        colour = colours.setdefault(system.name, f"C{len(colours)}")
-        face = colour if system in front else "none"
+        color = colors.setdefault(system.name, f"C{len(colors)}")
+        face = color if system in front else "none"
         axes.plot(
             system.milliseconds,
             measurements.score(system),
             marker=_MARKERS.get(system.beam, "s"),
             markersize=8,
-            color=colour,
+            color=color,
             markerfacecolor=face,
             linestyle="none",
         )
@@ -47,16 +47,16 @@ def draw_report(measurements: Measurements, front: Sequence[Measured]) -> Figure
     axes.set_title("quality and speed; filled: on the Pareto front", fontsize=10)
     axes.grid(alpha=0.3)
     axes.margins(0.08)
-    figure.legend(handles=_handles(measurements, colours), loc="outside right upper", fontsize=8)
+    figure.legend(handles=_handles(measurements, colors), loc="outside right upper", fontsize=8)
     return figure
 
 
-def _handles(measurements: Measurements, colours: dict[str, str]) -> list[Line2D]:
+def _handles(measurements: Measurements, colors: dict[str, str]) -> list[Line2D]:
     """Return the entries of the legend: a line for each name, a marker for each beam, and the front."""
-    handles = [Line2D([], [], color=colour, linewidth=4, label=name) for name, colour in colours.items()]
+    handles = [Line2D([], [], color=color, linewidth=4, label=name) for name, color in colors.items()]
     beams = {system.beam for system in measurements.systems}
     for beam in sorted(beams, reverse=True):
         label = "greedy" if beam == 1 else f"beam {beam}"
         marker = _MARKERS.get(beam, "s")
         handles.append(Line2D([], [], marker=marker, color="black", linestyle="none", label=label))
-    return [*handles, Line2D([], [], color="grey", linewidth=1, label="Pareto front")]
+    return [*handles, Line2D([], [], color="gray", linewidth=1, label="Pareto front")]

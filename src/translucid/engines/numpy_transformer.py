@@ -173,9 +173,9 @@ def _linear(arrays: Mapping[str, Floats], name: str, x: Floats) -> Floats:
 
 
 def _norm(arrays: Mapping[str, Floats], name: str, x: Floats) -> Floats:
-    centred = x - x.mean(-1, keepdims=True)
-    deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + EPSILON)
-    normalized: Floats = centred / deviation * arrays[f"{name}.weight"] + arrays[f"{name}.bias"]
+    centered = x - x.mean(-1, keepdims=True)
+    deviation = np.sqrt((centered**2).mean(-1, keepdims=True) + EPSILON)
+    normalized: Floats = centered / deviation * arrays[f"{name}.weight"] + arrays[f"{name}.bias"]
     return normalized
 
 

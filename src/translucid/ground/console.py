@@ -194,7 +194,7 @@ def _json_number(figure: Any) -> Any:
 
 
 def _plain_text(objects: Iterable[Any]) -> str:
-    """Return what Rich prints without colours on a terminal so wide that it breaks no line."""
+    """Return what Rich prints without colors on a terminal so wide that it breaks no line."""
     file = StringIO()
     Console(file=file, width=10_000).print(*objects, soft_wrap=True)
     lines = file.getvalue().rstrip("\n").split("\n")

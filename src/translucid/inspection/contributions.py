@@ -210,10 +210,10 @@ class Terms(NamedTuple):
         """Return the terms after the norm of a post-norm layer; `total` [N, T, D] is the sum that it norms."""
         gain = norm.weight
         deviation = (total.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()  # [N, T, 1]
-        centred = (self.inputs - self.inputs.mean(-1, keepdim=True)) * gain
+        centered = (self.inputs - self.inputs.mean(-1, keepdim=True)) * gain
         residual = (self.residual - self.residual.mean(-1, keepdim=True)) / deviation * gain
         # The deviation belongs to the position t, so it divides the weights.
-        return Terms(self.weights / deviation[:, None], centred, residual, self.output)
+        return Terms(self.weights / deviation[:, None], centered, residual, self.output)
 
     def diagonal_term(self) -> Tensor:
         """Return the term s = t of a self-attention with the residual connection [N, T, D]."""

@@ -1,4 +1,4 @@
-"""A text whose words are coloured by their importance: in the terminal, on a page."""
+"""A text whose words are colored by their importance: in the terminal, on a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from translucid.inspection.html import document
 
 FOR, AGAINST = (37, 99, 235), (220, 80, 20)
-"""Blue and orange, in RGB, for positive and negative importance: the colour-blind can tell them apart."""
+"""Blue and orange, in RGB, for positive and negative importance: the color-blind can tell them apart."""
 
 
 @dataclass(frozen=True)
@@ -37,28 +37,28 @@ class HighlightedText:
         return text
 
     def html(self) -> str:
-        """Return the text for a page: the more important a word, the deeper its colour; values are tooltips."""
+        """Return the text for a page: the more important a word, the deeper its color; values are tooltips."""
         spans = []
         for word, value, share in zip(self.words, self.values, self.shares(), strict=True):
-            colour = ",".join(map(str, _colour(share)))
-            style = f"background:rgba({colour},{0.75 * abs(share):.2f})"
+            color = ",".join(map(str, _color(share)))
+            style = f"background:rgba({color},{0.75 * abs(share):.2f})"
             spans.append(f"<span title='{value:+.3f}' style='{style}'>{escape(word)}</span>")
         return " ".join(spans)
 
 
-def _colour(share: float) -> tuple[int, int, int]:
+def _color(share: float) -> tuple[int, int, int]:
     return FOR if share > 0 else AGAINST
 
 
 def _style(share: float) -> Style:
     if abs(share) <= 0.15:  # a terminal has no paler blue and orange for unimportant words
         return Style()
-    red, green, blue = _colour(share)
+    red, green, blue = _color(share)
     return Style(color=f"rgb({red},{green},{blue})", bold=abs(share) > 0.5)
 
 
-def coloured_page(heading: str, texts: Mapping[str, HighlightedText], notes: Sequence[str]) -> str:
-    """Return a page in one file without external resources: coloured texts under their names, and notes below."""
+def colored_page(heading: str, texts: Mapping[str, HighlightedText], notes: Sequence[str]) -> str:
+    """Return a page in one file without external resources: colored texts under their names, and notes below."""
     style = (
         "body { margin: 2rem auto; padding: 0 1rem; max-width: 45rem; font: 1rem/1.9 var(--sans); }\n"
         "body { color: var(--text); background: var(--background); }\n"

@@ -29,7 +29,7 @@ def web_file(name: str) -> str:
 
 
 def document(title: str, style: str, body: str) -> str:
-    """Return a page in one file, with the colours and sizes of all our pages."""
+    """Return a page in one file, with the colors and sizes of all our pages."""
     return f"""<!doctype html>
 <html lang="en">
 <head>

@@ -37,7 +37,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.inspection.inspected import plain, rounded
-from translucid.inspection.terminal import brightness_colour
+from translucid.inspection.terminal import brightness_color
 from translucid.inspection.words import span_ranges, span_words, word_spans
 from translucid.models.protocol import SequenceModel
 
@@ -563,7 +563,7 @@ def _column_width(name: str) -> int:
 def _cell(share: float, text: str) -> Text:
     """Return a number whose background is brighter the more a place carries."""
     weight = min(max(share, 0.0), 1.0)
-    style = Style(color="black" if weight > 0.5 else "white", bgcolor=brightness_colour(weight))
+    style = Style(color="black" if weight > 0.5 else "white", bgcolor=brightness_color(weight))
     return Text(f"{text:>4} ", style)
 
 
@@ -581,8 +581,8 @@ def html_tables(patching: Patching) -> str:
         for layer, shares, texts in zip(part.layers, part.carried.tolist(), percents(part), strict=True):
             html += f'<tr><th scope="row">{layer}</th>'
             for share, text in zip(shares, texts, strict=True):
-                colour = "37, 99, 235" if share > 0 else "220, 80, 20"
-                html += f'<td style="background: rgba({colour}, {min(abs(share), 1) * 0.6:.2f})">{text}</td>'
+                color = "37, 99, 235" if share > 0 else "220, 80, 20"
+                html += f'<td style="background: rgba({color}, {min(abs(share), 1) * 0.6:.2f})">{text}</td>'
             html += "</tr>"
         html += "</table></div>"
     return html + "".join(f"<p>{escape(note)}</p>" for note in patching.notes)

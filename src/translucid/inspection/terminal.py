@@ -58,15 +58,15 @@ def heatmap(words: WordMap, width: int) -> RenderableType:
     for word, row in zip(words.target, words.weights.tolist(), strict=True):
         line = Text(_padding(word, label) + word, Style(bold=True))
         for weight, column_width in zip(row, column_widths, strict=True):
-            # A colour, and also a shade, which remains when the output is copied or has no colours.
+            # A color, and also a shade, which remains when the output is copied or has no colors.
             shade = SHADES[min(round(weight * (len(SHADES) - 1) + 0.25), len(SHADES) - 1)]
-            line.append("  ").append(shade * column_width, Style(color=brightness_colour(weight)))
+            line.append("  ").append(shade * column_width, Style(color=brightness_color(weight)))
         lines.append(line)
     return Group(*lines)
 
 
-def brightness_colour(weight: float) -> str:
-    """Return a blue for a weight from 0 (dark) to 1 (bright), as Rich names colours."""
+def brightness_color(weight: float) -> str:
+    """Return a blue for a weight from 0 (dark) to 1 (bright), as Rich names colors."""
     level = round(40 + 215 * weight)
     return f"rgb({level // 3},{level // 2},{level})"
 
@@ -156,15 +156,15 @@ def _padding(word: str, width: int) -> str:
     return " " * (width - cell_len(word))
 
 
-def drawings(saliency: SaliencyOverlay, width: int, *, colour: bool) -> RenderableType:
+def drawings(saliency: SaliencyOverlay, width: int, *, color: bool) -> RenderableType:
     """Return a small drawing of the grid for each word, bright where it is salient, as many in a row as fit.
 
     Args:
         saliency: the overlay that is drawn.
         width: columns of the terminal.
-        colour: draw two rows of cells on a line, in half blocks of two colours; otherwise in shades.
+        color: draw two rows of cells on a line, in half blocks of two colors; otherwise in shades.
     """
-    blocks = [_drawing(saliency, i, colour=colour) for i in range(len(saliency.words))]
+    blocks = [_drawing(saliency, i, color=color) for i in range(len(saliency.words))]
     block_width = max((cell_len(block[0].plain) for block in blocks), default=1) + GAP
     per_row = max(1, width // block_width)
     lines: list[Text] = []
@@ -190,7 +190,7 @@ def place_table(saliency: SaliencyOverlay) -> RenderableType:
     return table
 
 
-def _drawing(saliency: SaliencyOverlay, word: int, *, colour: bool) -> list[Text]:
+def _drawing(saliency: SaliencyOverlay, word: int, *, color: bool) -> list[Text]:
     """Return the lines of one word: the word itself, its note, the grid."""
     rows, columns = saliency.weights[word].shape
     drawn_columns = min(columns, WIDEST)
@@ -205,15 +205,15 @@ def _drawing(saliency: SaliencyOverlay, word: int, *, colour: bool) -> list[Text
         Text(set_cell_size(saliency.notes[word], width), "dim"),
     ]
     for upper, lower in zip(bright[::2], bright[1::2], strict=True):
-        lines.append(_line(upper, lower, width, colour=colour))
+        lines.append(_line(upper, lower, width, color=color))
     return lines
 
 
-def _line(upper: NDArray[np.float32], lower: NDArray[np.float32], width: int, *, colour: bool) -> Text:
+def _line(upper: NDArray[np.float32], lower: NDArray[np.float32], width: int, *, color: bool) -> Text:
     line = Text()
     for above, below in zip(upper.tolist(), lower.tolist(), strict=True):
-        if colour:
-            line.append("▀", Style(color=brightness_colour(above), bgcolor=brightness_colour(below)))
+        if color:
+            line.append("▀", Style(color=brightness_color(above), bgcolor=brightness_color(below)))
         else:
             line.append(SHADES[round((above + below) / 2 * (len(SHADES) - 1))])
     line.append(" " * (width - len(upper)))

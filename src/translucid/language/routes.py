@@ -37,7 +37,7 @@ class TextModelRoutes(Handlers):
     async def classify(self, request: Request) -> JSONResponse:
         """Classify a text, and return the label's probability after each word, with an explanation if requested."""
         fields, task = await self.context.fields(request)
-        served = self.context.catalogue.classifier(text_field(fields, "model", "") or None)
+        served = self.context.catalog.classifier(text_field(fields, "model", "") or None)
         text = text_field(fields, "q", max_length=LONGEST)
         method, label = text_field(fields, "explain", ""), text_field(fields, "label", "")
         instead_of, _ = contrast_fields(fields, method)
@@ -63,7 +63,7 @@ class TextModelRoutes(Handlers):
     async def generate(self, request: Request) -> JSONResponse:
         """Continue a text, and return the probability of each piece and of other candidates."""
         fields, task = await self.context.fields(request)
-        served = self.context.catalogue.generator(text_field(fields, "model", "") or None)
+        served = self.context.catalog.generator(text_field(fields, "model", "") or None)
         prompt, options = text_field(fields, "q", "", LONGEST), _decoding(fields, served.model.configuration.decoding)
         max_tokens = number_field(fields, "max_tokens", 50, MAX_TOKENS, minimum=1)
         candidate_count = number_field(fields, "considered", 0, MAX_CANDIDATES)

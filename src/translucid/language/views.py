@@ -24,7 +24,7 @@ from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import compare_with_random, contrast_labels, explain
 from translucid.inspection.explain.case import LabelCase
-from translucid.inspection.highlighted_text import HighlightedText, coloured_page
+from translucid.inspection.highlighted_text import HighlightedText, colored_page
 from translucid.language.classification import ClassifierScores, classification_scores
 from translucid.language.generator import Generator
 from translucid.language.text_classifier import Classified, TextClassifier
@@ -191,7 +191,7 @@ def _save(
     if file.suffix.lower() == ".json":
         write_output(file, json.dumps(content, ensure_ascii=False).encode())
     else:
-        write_output(file, coloured_page(heading, texts, notes).encode())
+        write_output(file, colored_page(heading, texts, notes).encode())
 
 
 def _refuse_kind(save: Path | None) -> None:

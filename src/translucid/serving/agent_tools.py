@@ -88,7 +88,7 @@ class AgentTools:
             return [result]
 
         (code,), (translation,) = await translate_from_any(
-            self.context.catalogue,
+            self.context.catalog,
             [text],
             source_code,
             target_code,
@@ -186,7 +186,7 @@ class AgentTools:
         """Cancel all work, and delete its files."""
         # The order matters: work that still runs in the worker pool uses the folder of the jobs and the memory.
         self.jobs.close()
-        self.context.catalogue.close()
+        self.context.catalog.close()
         self.context.worker_pool.close()
         self.jobs.clean()
         if self.context.memory:
@@ -201,12 +201,12 @@ class AgentTools:
 
     async def _served(self, text: str, source: str, target: str) -> AnyServed:
         """Return the translator for a text, whose language is detected if the source is `auto`."""
-        catalogue = self.context.catalogue
+        catalog = self.context.catalog
         source_code, target_code = self._codes(source, target)
         if source_code is None:
-            candidates = catalogue.sources(target_code)
+            candidates = catalog.sources(target_code)
             ((source_code, _),) = await run_in_threadpool(detect_sources, [text], candidates)
-        return catalogue.find(source_code, target_code)
+        return catalog.find(source_code, target_code)
 
     def _codes(self, source: str, target: str) -> tuple[str | None, str]:
         """Return our codes of two languages, given their codes or English names; no source if it is `auto` or empty.
@@ -214,9 +214,9 @@ class AgentTools:
         Raises:
             ApiError: 400, no translator has one of the languages on its side.
         """
-        codes = {name_of(code).casefold(): code for code in self.context.catalogue.languages}
+        codes = {name_of(code).casefold(): code for code in self.context.catalog.languages}
         source, target = (codes.get(language.strip().casefold(), language.strip()) for language in (source, target))
-        return self.context.catalogue.usual_codes(source, target)
+        return self.context.catalog.usual_codes(source, target)
 
     def _submit(self, file: Path, source: str | None, target: str) -> Job:
         try:

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from translucid import __version__
 from translucid.inspection.bundling import WEB
 from translucid.kernels.machine import release_freed_memory
-from translucid.serving.catalogue import Catalogue
+from translucid.serving.catalog import Catalog
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import answer_errors
 from translucid.serving.edge.host_check import EXTENSIONS, HostCheck
@@ -40,7 +40,7 @@ TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
 
 
 def create_app(
-    catalogue: Catalogue,
+    catalog: Catalog,
     options: ServerOptions | None = None,
     memory: MemoryRoutes | None = None,
     lessons: Callable[[RequestContext], APIRouter] | None = None,
@@ -50,7 +50,7 @@ def create_app(
     `lessons` returns the routes of the interactive lessons, if the page is to link to them.
     """
     options = options or ServerOptions()
-    context = RequestContext(catalogue, options, RateLimits(options), memory, lessons=lessons is not None)
+    context = RequestContext(catalog, options, RateLimits(options), memory, lessons=lessons is not None)
     jobs = DocumentJobs(context)
     app = FastAPI(
         title="Translucid",
@@ -101,7 +101,7 @@ async def _lifespan(_: FastAPI, context: RequestContext, jobs: DocumentJobs) -> 
     tidying.cancel()
     # The order matters: work that still runs in the worker pool uses the folder of the jobs and the memory.
     await asyncio.to_thread(jobs.close)
-    await asyncio.to_thread(context.catalogue.close)
+    await asyncio.to_thread(context.catalog.close)
     await asyncio.to_thread(context.worker_pool.close)
     await asyncio.to_thread(jobs.clean)
     if context.memory:

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.languages import short_code
 from translucid.data.sentences import language_probabilities
-from translucid.serving.catalogue import Catalogue
+from translucid.serving.catalog import Catalog
 from translucid.serving.language_pairs import AnyServed
 from translucid.serving.texts import by_language
 
@@ -56,7 +56,7 @@ def detect_sources(texts: Sequence[str], languages: Sequence[str]) -> list[tuple
 
 
 async def translate_from_any(
-    catalogue: Catalogue,
+    catalog: Catalog,
     texts: Sequence[str],
     source: str | None,
     target: str,
@@ -66,7 +66,7 @@ async def translate_from_any(
     """Translate texts, each from its own language; return their languages and the results, in order.
 
     Args:
-        catalogue: the served models.
+        catalog: the served models.
         texts: the texts.
         source: the language of all texts; that of each text is detected if None.
         target: the target language.
@@ -78,13 +78,13 @@ async def translate_from_any(
     """
     codes = [source or ""] * len(texts)
     if source is None:
-        detected = await run_in_threadpool(detect_sources, texts, catalogue.candidates(target))
+        detected = await run_in_threadpool(detect_sources, texts, catalog.candidates(target))
         codes = [code for code, _ in detected]
 
     async def translate_language(code: str, batch: list[str]) -> list[Result]:
-        if code == target and code in catalogue.languages:
+        if code == target and code in catalog.languages:
             return [unchanged(text) for text in batch]
-        return await translate(catalogue.find(code, target), batch)
+        return await translate(catalog.find(code, target), batch)
 
     return codes, await by_language(texts, codes, translate_language)
 

@@ -25,7 +25,7 @@ from pydantic import Field, ValidationError
 from translucid import __version__
 from translucid.ground.errors import UserError
 from translucid.serving.agent_tools import AgentTools
-from translucid.serving.catalogue import Catalogue
+from translucid.serving.catalog import Catalog
 from translucid.serving.edge.failures import ApiError, ServerError
 
 Text = Annotated[str, Field(description="The text.")]
@@ -109,7 +109,7 @@ def make_server(tools: AgentTools) -> MCPServer[Any]:
         "translucid",
         title="Translucid",
         version=__version__,
-        instructions=_instructions(tools.context.catalogue),
+        instructions=_instructions(tools.context.catalog),
         log_level="WARNING",
     )
 
@@ -160,10 +160,10 @@ def make_server(tools: AgentTools) -> MCPServer[Any]:
     return server
 
 
-def _instructions(catalogue: Catalogue) -> str:
+def _instructions(catalog: Catalog) -> str:
     """Return what a program should know: the languages."""
     pairs = []
-    for language_pairs in catalogue:
+    for language_pairs in catalog:
         source, target = (", ".join(side) for side in language_pairs.sides)
         pairs.append(f"{source} to {target}")
     return f"Translates on this machine, without the network. Languages: {'; '.join(pairs)}."

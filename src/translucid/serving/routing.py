@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 
 from translucid.ground.errors import missing_package
 from translucid.kernels.machine import has_pytorch
-from translucid.serving.catalogue import NamedModel
+from translucid.serving.catalog import NamedModel
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import PivotPairs
@@ -200,21 +200,21 @@ class ListingRoutes(Handlers):
 
     async def models(self) -> JSONResponse:
         """List the models by name."""
-        catalogue = self.context.catalogue
+        catalog = self.context.catalog
         rows: list[dict[str, Any]] = []
-        for pairs in catalogue:
+        for pairs in catalog:
             languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
             pivot = {"pivot": pairs.pivot} if isinstance(pairs, PivotPairs) else {}
             rows.append({"name": pairs.name, "reads": "text"} | languages | pivot)
         other_models: dict[str, Sequence[NamedModel[Any]]] = {
-            "images": catalogue.captioners,
-            "texts": catalogue.classifiers,
+            "images": catalog.captioners,
+            "texts": catalog.classifiers,
         }
-        other_models["prompts"] = catalogue.generators
+        other_models["prompts"] = catalog.generators
         for reads, models in other_models.items():
             rows += [{"name": served.name, "reads": reads} for served in models]
         return JSONResponse(rows)
 
     async def examples(self) -> JSONResponse:
         """List example sentences for each translator by its name, in the first of its source languages."""
-        return JSONResponse({pairs.name: list(pairs.examples) for pairs in self.context.catalogue})
+        return JSONResponse({pairs.name: list(pairs.examples) for pairs in self.context.catalog})

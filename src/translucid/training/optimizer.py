@@ -121,7 +121,7 @@ def inner_matrices(model: Model) -> list[nn.Parameter]:
     if output is not None:
         outer_ids.add(id(output.weight))
     convolutions = [module.weight for module in model.modules() if isinstance(module, nn.Conv2d)]
-    # Kernels with 3 input channels, the colours, read pixels.
+    # Kernels with 3 input channels, the colors, read pixels.
     kernel_ids = {id(kernel) for kernel in convolutions if kernel.size(1) > 3}
     matrices = [weight for weight in trainable(model) if weight.ndim == 2 or id(weight) in kernel_ids]
     return [matrix for matrix in matrices if id(matrix) not in outer_ids]

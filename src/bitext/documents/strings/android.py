@@ -44,7 +44,7 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
     """
     strings = _Strings(SlottedXml(XmlFile(name, content, entities=True)), languages[1])
     for unit in strings.document.file.units({"resources"}, {"string", "string-array", "plurals", "item"}, _SPACES):
-        # Items of other types are colours, dimensions and the like.
+        # Items of other types are colors, dimensions and the like.
         is_text = unit.name != "item" or unit.attributes.get("type") == "string"
         if is_text and unit.inherited("translatable") != "false":
             strings.add(unit)

@@ -1,4 +1,4 @@
-"""The markup of documentation in catalogues: reStructuredText (Sphinx), POD and man pages (po4a), Markdown.
+"""The markup of documentation in catalogs: reStructuredText (Sphinx), POD and man pages (po4a), Markdown.
 
 An entry says by a flag or a reference which markup it has; otherwise, the message itself shows it.
 """

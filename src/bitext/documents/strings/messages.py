@@ -1,6 +1,6 @@
 """Messages of programs: strings that may contain tags and the plurals and selections of ICU MessageFormat.
 
-Values that only programs read are no messages: colours, file names, date patterns, time zones, style sheets, formulas.
+Values that only programs read are no messages: colors, file names, date patterns, time zones, style sheets, formulas.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _START = attrgetter("start")
 
 
 def is_language(text: str, key: str = "") -> bool:
-    """Whether a string is a text for people, not an address, a path, an identifier, a colour or a date.
+    """Whether a string is a text for people, not an address, a path, an identifier, a color or a date.
 
     >>> list(filter(is_language, ("Save", "user_name", "img/a.png", "#fff", "2024-01-31T10:00", "en-US")))
     ['Save']
@@ -430,7 +430,7 @@ def _closing(text: str, start: int, end: int) -> int | None:
 LONGEST_CODE = 200
 """The largest number of characters of a name, an address and the like."""
 _CODE = re.compile(
-    r"\#[0-9a-fA-F]{3,8}"  # colours
+    r"\#[0-9a-fA-F]{3,8}"  # colors
     r"|(?:rgba?|hsla?|url|var|calc|(?:linear|radial)-gradient)\([^\n]*\)"
     r"|(?:\.{0,2}/|~/|[A-Za-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}/?|[\w-]+/[\w-]+\.\w+|(?:application|text|image)/[\w.+-]+"
     r"|[a-z][a-z0-9]*[A-Z]\w*(?:\(\))?|[\w-]+(?:\.[\w-]+)+(?:\(\))?"  # camelCase, dotted names, files

@@ -1,4 +1,4 @@
-"""Apple's .xcstrings: a catalogue of all languages in JSON, in which each string gets a translation.
+"""Apple's .xcstrings: a catalog of all languages in JSON, in which each string gets a translation.
 
 The state of a model's translation is `needs_review`. Plurals get the forms of the target language; variations by device
 stay. Strings with `shouldTranslate: false` and stale strings stay. Members are added in the style of the file.
@@ -30,10 +30,10 @@ _UNTRANSLATED = ("new", "")
 
 
 def read(name: str, content: bytes, languages: Languages) -> StringCatalog:
-    """Parse a catalogue.
+    """Parse a catalog.
 
     Raises:
-        UserError: the file is not a catalogue, is for another source language, or the target language is unknown.
+        UserError: the file is not a catalog, is for another source language, or the target language is unknown.
     """
     file = TextFile.of(name, content)
     try:
@@ -77,13 +77,13 @@ class _String(NamedTuple):
 
 
 class StringCatalog:
-    """A catalogue of strings."""
+    """A catalog of strings."""
 
     def __init__(self, file: TextFile, languages: Languages) -> None:
         """Add the segments of all strings.
 
         Raises:
-            UserError: the file is not a catalogue, is for another source language, or the target language is unknown.
+            UserError: the file is not a catalog, is for another source language, or the target language is unknown.
         """
         self.file, self.segments = file, SegmentList(file.name)
         text = file.text
@@ -93,7 +93,7 @@ class StringCatalog:
             top = {member.key: member for member in members(text, start)}
         strings = top.get("strings")
         if strings is None or "sourceLanguage" not in top or text[strings.start] != "{":
-            raise UserError("has no sourceLanguage or no strings", file=file.name, fix="Is this a string catalogue?")
+            raise UserError("has no sourceLanguage or no strings", file=file.name, fix="Is this a string catalog?")
         self._source = str(self._value(top["sourceLanguage"]))
         if not agree(languages[0], self._source):
             what = f"is from {self._source}, the translator from {languages[0]}"

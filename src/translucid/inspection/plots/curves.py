@@ -23,11 +23,11 @@ def draw_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     loss, bleu, rate = figure.subplots(1, 3)
     for name, rows in runs.items():
         (line,) = loss.plot(*_over_minutes(rows, "training", "loss"), alpha=0.5, linewidth=1, label=f"{name}, training")
-        colour = line.get_color()
+        color = line.get_color()
         validation = _over_minutes(rows, "validation", "loss")
-        loss.plot(*validation, marker="o", color=colour, label=f"{name}, validation")
-        bleu.plot(*_over_minutes(rows, "validation", "bleu"), marker="o", color=colour, label=name)
-        rate.plot(*_over_minutes(rows, "training", "learning_rate"), color=colour, label=name)
+        loss.plot(*validation, marker="o", color=color, label=f"{name}, validation")
+        bleu.plot(*_over_minutes(rows, "validation", "bleu"), marker="o", color=color, label=name)
+        rate.plot(*_over_minutes(rows, "training", "learning_rate"), color=color, label=name)
     loss.set(ylabel="loss (nats a token)", title="loss")
     bleu.set(ylabel="BLEU", title="validation BLEU", ylim=0)
     rate.set(title="learning rate", ylim=0)
@@ -87,7 +87,7 @@ def draw_reliability(bins: Sequence[Bin], error: float) -> Figure:
     table = np.array([(bin_.mean_confidence, bin_.share_good, bin_.count) for bin_ in bins], float)  # [bins, 3]
     predicted, observed, count = table.reshape(-1, 3).T
     error_bars = np.sqrt(observed * (1 - observed) / count)
-    axes.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1)
+    axes.plot([0, 1], [0, 1], color="gray", linestyle="--", linewidth=1)
     axes.errorbar(predicted, observed, yerr=error_bars, marker="o", capsize=3)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="confidence", ylabel="share of good translations")
     axes.set_title(f"expected calibration error {error:.3f}")

@@ -25,9 +25,9 @@ from translucid.inspection.patching import Patching, column_names, percents, sum
 from translucid.inspection.plots.saving import new_figure
 from translucid.inspection.words import WordMap
 
-COLOURS = "Blues"
-CONTEXT_COLOUR = "#56606d"
-"""The colour of the words of previous sentences."""
+COLORS = "Blues"
+CONTEXT_COLOR = "#56606d"
+"""The color of the words of previous sentences."""
 INCHES = 1.7
 """The longer side of a panel."""
 SMALL = 1.0
@@ -104,23 +104,23 @@ def _size(words: WordMap, inches: float, margin: float) -> tuple[float, float]:
 
 
 def _squares(axes: Axes, words: WordMap, size: int) -> Any:
-    image = axes.imshow(words.weights.float(), cmap=COLOURS, vmin=0, vmax=1)
+    image = axes.imshow(words.weights.float(), cmap=COLORS, vmin=0, vmax=1)
     _label(axes, words.target, words.source, size)
     # White lines between the squares: a grid at minor ticks, halfway between the words.
     axes.set_xticks(np.arange(1, len(words.source)) - 0.5, minor=True)
     axes.set_yticks(np.arange(1, len(words.target)) - 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=0.8)
     axes.tick_params(which="minor", length=0)
-    _grey_context(axes, words)
+    _gray_context(axes, words)
     return image
 
 
-def _grey_context(axes: Axes, words: WordMap) -> None:
-    """Write the words of previous sentences in grey italics, and draw a line after them."""
+def _gray_context(axes: Axes, words: WordMap) -> None:
+    """Write the words of previous sentences in gray italics, and draw a line after them."""
     for label in axes.get_xticklabels()[: words.context]:
-        label.set(color=CONTEXT_COLOUR, style="italic")
+        label.set(color=CONTEXT_COLOR, style="italic")
     if words.context:
-        axes.axvline(words.context - 0.5, color=CONTEXT_COLOUR, linewidth=1)
+        axes.axvline(words.context - 0.5, color=CONTEXT_COLOR, linewidth=1)
 
 
 def draw_saliency(saliency: SaliencyOverlay, title: str = "") -> Figure:
@@ -283,15 +283,15 @@ def draw_lens(lens: Lens) -> Figure:
     figure = new_figure(1.6 + label_width + cell_width * len(lens.layers), 0.8 + 0.36 * len(words))
     axes = figure.subplots()
     probabilities = [word.top_probabilities for word in words]
-    image = axes.imshow(probabilities, cmap=COLOURS, vmin=0, vmax=1, aspect="auto")
+    image = axes.imshow(probabilities, cmap=COLORS, vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(lens.layers)), lens.layers, fontsize=9)
     axes.set_yticks(range(len(words)), [word.word for word in words], fontsize=9)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     for row, word in enumerate(words):
         for column, (top, probability) in enumerate(zip(word.top, word.top_probabilities, strict=True)):
-            colour = "white" if probability > 0.6 else "black"
-            axes.text(column, row, top, ha="center", va="center", fontsize=8, color=colour)
+            color = "white" if probability > 0.6 else "black"
+            axes.text(column, row, top, ha="center", va="center", fontsize=8, color=color)
         if word.decided is not None:
             frame = Rectangle(
                 (word.decided - 0.47, row - 0.45), 0.94, 0.9, fill=False, edgecolor="#d97706", linewidth=2

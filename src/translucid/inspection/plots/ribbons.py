@@ -21,7 +21,7 @@ GAP = 1.5
 MAX_WIDTH, MIN_WEIGHT = 0.32, 0.02
 """The width of a ribbon of weight 1 in inches, and the smallest weight that is drawn."""
 FOR, AGAINST, DOUBT, INK, SOFT = "#2563eb", "#dc5014", "#a84c06", "#1c2430", "#56606d"
-"""The colours of positive and negative weights, of bars of improbable words, of words, and of other bars."""
+"""The colors of positive and negative weights, of bars of improbable words, of words, and of other bars."""
 UNSURE = 0.3
 """The bars of words with a smaller probability are orange."""
 
@@ -37,7 +37,7 @@ def draw_ribbons(words: WordMap, log_probs: Sequence[float] = ()) -> Figure:
     """
     above, below = _intervals(words.source), _intervals(words.target)
     width = max(above[-1][1], below[-1][1]) + SPACE
-    above, below = _centred(above, width), _centred(below, width)
+    above, below = _centered(above, width), _centered(below, width)
     figure = new_figure(width, GAP + 0.9)
     axes = figure.subplots()
     axes.set(xlim=(0, width), ylim=(-0.45, GAP + 0.45))
@@ -46,14 +46,14 @@ def draw_ribbons(words: WordMap, log_probs: Sequence[float] = ()) -> Figure:
         _ribbon(axes, *band)
     for texts, line, y, context in ((words.source, above, GAP + 0.2, words.context), (words.target, below, -0.2, 0)):
         for position, (text, (start, end)) in enumerate(zip(texts, line, strict=True)):
-            # Words of previous sentences are grey and in italics.
-            colour, style = (SOFT, "italic") if position < context else (INK, "normal")
+            # Words of previous sentences are gray and in italics.
+            color, style = (SOFT, "italic") if position < context else (INK, "normal")
             middle = (start + end) / 2
-            axes.text(middle, y, text, ha="center", va="center", fontsize=10, color=colour, style=style)
+            axes.text(middle, y, text, ha="center", va="center", fontsize=10, color=color, style=style)
     for (start, end), value in zip(below, log_probs, strict=bool(log_probs)):
         probability = math.exp(value)
-        colour = DOUBT if probability < UNSURE else SOFT
-        axes.add_patch(Rectangle((start, -0.38), (end - start) * probability, 0.025, facecolor=colour, linewidth=0))
+        color = DOUBT if probability < UNSURE else SOFT
+        axes.add_patch(Rectangle((start, -0.38), (end - start) * probability, 0.025, facecolor=color, linewidth=0))
     return figure
 
 
@@ -102,8 +102,8 @@ def _ribbon(axes: Axes, weight: float, above: Interval, below: Interval) -> None
     points += [(below[1], 0), (below[1], half), (above[1], half), (above[1], GAP), (above[0], GAP)]
     curve = [Path.CURVE4] * 3
     path = Path(points, [Path.MOVETO, *curve, Path.LINETO, *curve, Path.CLOSEPOLY])
-    colour = AGAINST if weight < 0 else FOR
-    axes.add_patch(PathPatch(path, facecolor=colour, alpha=0.15 + 0.6 * min(1.0, abs(weight)), linewidth=0))
+    color = AGAINST if weight < 0 else FOR
+    axes.add_patch(PathPatch(path, facecolor=color, alpha=0.15 + 0.6 * min(1.0, abs(weight)), linewidth=0))
 
 
 def _intervals(words: Sequence[str]) -> list[Interval]:
@@ -116,7 +116,7 @@ def _intervals(words: Sequence[str]) -> list[Interval]:
     return intervals
 
 
-def _centred(line: Sequence[Interval], width: float) -> list[Interval]:
+def _centered(line: Sequence[Interval], width: float) -> list[Interval]:
     """Move a line to the middle of the figure."""
     shift = (width - SPACE - line[-1][1]) / 2
     return [(start + shift, end + shift) for start, end in line]

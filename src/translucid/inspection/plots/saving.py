@@ -58,7 +58,7 @@ def _widen_for_titles(figure: Figure) -> bool:
             box = title.get_window_extent()
             excess = max(excess, -box.x0, box.x1 - figure.bbox.width)
     if excess > 0:
-        # Titles are centred, so that both sides need the same room; 4 points (of 1/72 inch) stay free on each.
+        # Titles are centered, so that both sides need the same room; 4 points (of 1/72 inch) stay free on each.
         figure.set_figwidth(figure.get_figwidth() + 2 * excess / figure.dpi + 8 / 72)
     return excess > 0
 

@@ -33,7 +33,7 @@ from bitext.documents.limits import limit_segments, limit_work
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK
 from translucid.jobs.documents import segments_to_translate
-from translucid.serving.catalogue import Catalogue
+from translucid.serving.catalog import Catalog
 from translucid.serving.detection import detect_sources
 from translucid.serving.documents.document_job import Job, JobFiles, disposition
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
@@ -105,9 +105,9 @@ class DocumentJobs:
         if kind is None:
             raise ApiError(400, f"Invalid request: {unknown_kind(name)}")
         if source is None:
-            self.context.catalogue.candidates(target)
-        elif not needs_no_translation(self.context.catalogue, source, target):
-            self.context.catalogue.find(source, target, model)
+            self.context.catalog.candidates(target)
+        elif not needs_no_translation(self.context.catalog, source, target):
+            self.context.catalog.find(source, target, model)
         if content.seek(0, 2) > self.options.file_bytes:
             raise ApiError(413, f"Invalid request: the file has more than {self.options.file_bytes} bytes")
         content.seek(0)
@@ -311,8 +311,8 @@ def translate_document(context: RequestContext, job: Job) -> None:
     job.remarks = tuple(segments.remarks)
     job.segments, job.characters = len(segments), sum(map(_length, segments))
     if job.source is None:
-        job.source = _detected(document, context.catalogue.candidates(job.target))
-    if not needs_no_translation(context.catalogue, job.source, job.target):
+        job.source = _detected(document, context.catalog.candidates(job.target))
+    if not needs_no_translation(context.catalog, job.source, job.target):
         _translate(context, job, segments, segments_to_translate(document, retranslate=False))
     write_result(job, document)
 
@@ -335,15 +335,15 @@ def write_result(job: Job, document: Document | None = None) -> None:
             job.written_corrections = corrections
 
 
-def needs_no_translation(catalogue: Catalogue, source: str, target: str) -> bool:
+def needs_no_translation(catalog: Catalog, source: str, target: str) -> bool:
     """Return whether a document stays as it is, because source and target are equal, as in LibreTranslate."""
-    return source == target and source in catalogue.languages
+    return source == target and source in catalog.languages
 
 
-def served_with_terms(catalogue: Catalogue, job: Job) -> AnyServed:
+def served_with_terms(catalog: Catalog, job: Job) -> AnyServed:
     """Return the translator of a document whose language is known, with its terms."""
     assert job.source is not None
-    return with_terminology(catalogue.find(job.source, job.target, job.model), job.terms)
+    return with_terminology(catalog.find(job.source, job.target, job.model), job.terms)
 
 
 def _refuse_large(segments: Sequence[Segment], name: str) -> None:
@@ -357,7 +357,7 @@ def _refuse_large(segments: Sequence[Segment], name: str) -> None:
 
 def _translate(context: RequestContext, job: Job, segments: Sequence[Segment], numbers: list[int]) -> None:
     """Translate the segments of these numbers in small parts, and store each part."""
-    served = served_with_terms(context.catalogue, job)
+    served = served_with_terms(context.catalog, job)
     lengths = list(map(_length, segments))
     job.done = len(segments) - len(numbers)
     job.characters_done = job.characters - sum(lengths[i] for i in numbers)

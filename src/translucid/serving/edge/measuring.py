@@ -59,7 +59,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
         "translucid_work_inside", "Explanations, maps, long texts and images, waiting ones too", registry=registry
     )
     working.set_function(lambda: context.worker_pool.work_counts.total())
-    waiting.set_function(lambda: sum(served.batcher.sentences for served in context.catalogue.models))
+    waiting.set_function(lambda: sum(served.batcher.sentences for served in context.catalog.models))
 
     class Measured:
         """Middleware around everything else, so that it also measures requests that are refused."""

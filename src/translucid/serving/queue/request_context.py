@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
 from bitext.cancellation import Cancelled
-from translucid.serving.catalogue import Catalogue
+from translucid.serving.catalog import Catalog
 from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.edge.incoming import Bodies, read_fields, read_image, read_upload
 from translucid.serving.edge.rate_limits import RateLimits
@@ -51,7 +51,7 @@ class Usage:
 class RequestContext:
     """The shared objects of the server, with methods that read requests and check their keys and rate limits."""
 
-    catalogue: Catalogue
+    catalog: Catalog
     options: ServerOptions
     rate_limits: RateLimits
     memory: MemoryRoutes | None = None

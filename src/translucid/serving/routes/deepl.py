@@ -97,8 +97,8 @@ class DeepL(Handlers):
                 warnings.update(await task.run(lambda: missing_terms(served, batch, translations)))
             return translations
 
-        catalogue = self.context.catalogue
-        codes, translations = await translate_from_any(catalogue, texts, source, target, translate, str)
+        catalog = self.context.catalog
+        codes, translations = await translate_from_any(catalog, texts, source, target, translate, str)
         self.character_counts[task.client] = self.character_counts.get(task.client, 0) + sum(map(len, texts))
         billed = flag(fields, "show_billed_characters", False)
         rows = []
@@ -145,7 +145,7 @@ class DeepL(Handlers):
         fields, _ = await self.fields(request)
         target = one_of(fields, "type", "source", ("source", "target")) == "target"
         codes: set[str] = set()
-        for pairs in self.context.catalogue:
+        for pairs in self.context.catalog:
             if not target:
                 codes.update(pairs.sources)
                 continue
@@ -172,14 +172,14 @@ class DeepL(Handlers):
         Raises:
             ApiError: 400, there is no translator for them.
         """
-        catalogue = self.context.catalogue
-        catalogue.need_translators()
+        catalog = self.context.catalog
+        catalog.need_translators()
         target = self._code(fields, "target_lang", lambda pairs: pairs.targets)
         if not text_field(fields, "source_lang", ""):
             return None, target
         source = self._code(fields, "source_lang", lambda pairs: pairs.sources)
         if source != target:
-            catalogue.find(source, target)
+            catalog.find(source, target)
         return source, target
 
     def terms(self, fields: dict[str, Any], client: str, source: str | None, target: str) -> Mapping[str, str]:
@@ -207,7 +207,7 @@ class DeepL(Handlers):
             ApiError: 400, no translator has the language on this side.
         """
         requested = text_field(fields, name, "")
-        for pairs in self.context.catalogue:
+        for pairs in self.context.catalog:
             if code := pairs.find(side(pairs), requested):
                 return code
         raise ApiError(400, f"Value for '{name}' not supported.")

@@ -46,7 +46,7 @@ class DeepLGlossaries(_AllGlossaries):
         """List the language pairs for glossaries."""
         await self.deepl.fields(request)
         pairs: set[tuple[str, str]] = set()
-        for served in self.deepl.context.catalogue.models:
+        for served in self.deepl.context.catalog.models:
             for source, target in product(served.sources, served.targets):
                 if source != target:
                     pairs.add((source.lower(), target.lower()))
@@ -193,7 +193,7 @@ def _dictionary_of(deepl: DeepL, fields: dict[str, Any]) -> Dictionary:
         ApiError: 400, a field is missing or invalid.
     """
     source, target = deepl.pair({**fields, "source_lang": text_field(fields, "source_lang")})
-    if source and not deepl.context.catalogue.is_direct(source, target):
+    if source and not deepl.context.catalog.is_direct(source, target):
         raise ApiError(400, f"No model translates {source} to {target} directly, as a glossary requires.")
     entries = read_entries(text_field(fields, "entries"), text_field(fields, "entries_format"))
     return Dictionary(source or "", target, entries)

@@ -166,11 +166,11 @@ class Editing(Handlers):
         text = readable(row.segment.source).text
         matches: list[dict[str, Any]] = []
         terms: list[dict[str, Any]] = []
-        if not job.source or needs_no_translation(self.context.catalogue, job.source, job.target):
+        if not job.source or needs_no_translation(self.context.catalog, job.source, job.target):
             return {"matches": matches, "terms": terms}
         if self.context.memory and (recall := self.context.memory.recall(job.source, job.target)):
             matches = [match.record() for match in recall.suggestions(text)]
-        served = served_with_terms(self.context.catalogue, job)
+        served = served_with_terms(self.context.catalog, job)
         # With a pivot language, the terms are not of the source.
         term_matches = served.translator.terms_in(text) if isinstance(served, Served) else []
         for match in term_matches:

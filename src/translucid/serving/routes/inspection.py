@@ -192,7 +192,7 @@ async def _read_any_text(
     source, target = text_field(fields, "source"), text_field(fields, "target")
     name = text_field(fields, "model", "") or None
     if not detect_source or source != "auto":
-        return fields, task, context.catalogue.find(source, target, name), text, None
+        return fields, task, context.catalog.find(source, target, name), text, None
     served, confidence = await _detect(context, text, target, name)
     return fields, task, served, text, confidence
 
@@ -216,21 +216,21 @@ async def _detect(context: RequestContext, text: str, target: str, name: str | N
 
     Returns a translator, to `target` and of this name if possible, and the confidence.
     """
-    catalogue = context.catalogue
-    catalogue.need_translators()
-    source, confidence = catalogue.models[0].pair[0], 0.0  # unless a source language is recognized
-    for code, percent in await run_in_threadpool(detect, text, catalogue.languages):
-        if percent > 0 and any(code in pairs.sources for pairs in catalogue):
+    catalog = context.catalog
+    catalog.need_translators()
+    source, confidence = catalog.models[0].pair[0], 0.0  # unless a source language is recognized
+    for code, percent in await run_in_threadpool(detect, text, catalog.languages):
+        if percent > 0 and any(code in pairs.sources for pairs in catalog):
             source, confidence = code, percent
             break
-    targets = catalogue.targets(source)
+    targets = catalog.targets(source)
     targets.remove(source)
     if targets and target not in targets:
         target = targets[0]
     try:
-        return catalogue.find(source, target, name), confidence
+        return catalog.find(source, target, name), confidence
     except ApiError:  # the model of this name does not have the pair
-        return catalogue.find(source, target), confidence
+        return catalog.find(source, target), confidence
 
 
 def _targets_field(fields: dict[str, Any], sentences: int) -> list[str] | None:

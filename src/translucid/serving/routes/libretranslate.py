@@ -44,10 +44,10 @@ class LibreTranslate(Handlers):
     def _languages_json(self) -> bytes:
         """The answer of `languages`, cached because it is half a megabyte for 200 languages."""
         rows = []
-        catalogue = self.context.catalogue
-        for code in catalogue.languages:
-            row: dict[str, Any] = {"code": code, "name": name_of(code), "targets": catalogue.targets(code)}
-            if pivots := catalogue.pivots_from(code):
+        catalog = self.context.catalog
+        for code in catalog.languages:
+            row: dict[str, Any] = {"code": code, "name": name_of(code), "targets": catalog.targets(code)}
+            if pivots := catalog.pivots_from(code):
                 row["pivots"] = pivots
             rows.append(row)
         return bytes(JSONResponse(rows).body)
@@ -64,7 +64,7 @@ class LibreTranslate(Handlers):
         answer: dict[str, Any] = {}
         codes = [source] * len(texts)
         if source == "auto":
-            detected = await run_in_threadpool(detect_sources, texts, self.context.catalogue.candidates(target))
+            detected = await run_in_threadpool(detect_sources, texts, self.context.catalog.candidates(target))
             codes = [code for code, _ in detected]
             rows = [{"confidence": round(confidence), "language": code} for code, confidence in detected]
             answer["detectedLanguage"] = rows if is_list else rows[0]
@@ -72,9 +72,9 @@ class LibreTranslate(Handlers):
         pivots: dict[str, str] = {}
 
         async def translate(code: str, batch: list[str]) -> list[TextTranslation]:
-            if code == target and code in self.context.catalogue.languages:
+            if code == target and code in self.context.catalog.languages:
                 return [TextTranslation([text]) for text in batch]
-            served = self.context.catalogue.find(code, target)
+            served = self.context.catalog.find(code, target)
             if isinstance(served, ServedPivot):
                 pivots[code] = served.pivot
             if kind == "html":  # without alternatives
@@ -99,8 +99,8 @@ class LibreTranslate(Handlers):
         """Detect the language of a text."""
         fields, _ = await self.context.fields(request)
         texts, _ = texts_field(fields, self.context.options)
-        self.context.catalogue.need_translators()
-        languages = await run_in_threadpool(detect, " ".join(texts), self.context.catalogue.languages)
+        self.context.catalog.need_translators()
+        languages = await run_in_threadpool(detect, " ".join(texts), self.context.catalog.languages)
         return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in languages])
 
     async def translate_file(self, request: Request) -> JSONResponse:
@@ -150,8 +150,8 @@ class LibreTranslate(Handlers):
         if not self.context.options.api_keys:  # `/frontend/key` states the limits of keys
             self.context.rate_limits.announce(request, {})
         language = None
-        if self.context.catalogue.models:
-            source, target = self.context.catalogue.models[0].pair
+        if self.context.catalog.models:
+            source, target = self.context.catalog.models[0].pair
             language = {"source": _language_record(source), "target": _language_record(target)}
         return JSONResponse(
             {

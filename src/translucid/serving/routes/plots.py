@@ -55,9 +55,9 @@ class PlotRoutes(Handlers):
 
     async def caption_picture(self, request: Request) -> Response:
         """Draw a figure of an image and its caption."""
-        self.context.catalogue.captioner()  # refuse before megabytes are read
+        self.context.catalog.captioner()  # refuse before megabytes are read
         fields, image, task = await self.context.image(request)
-        captioner = self.context.catalogue.captioner(text_field(fields, "model", "") or None).model
+        captioner = self.context.catalog.captioner(text_field(fields, "model", "") or None).model
         caption = text_field(fields, "caption").strip()
         view = choice_field(fields, "view", IMAGE_VIEWS)
         if not caption or len(caption) > MAX_INSPECTED:

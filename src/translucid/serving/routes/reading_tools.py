@@ -47,8 +47,8 @@ class ReadingTools:
         """Translate a text as DeepLX does, with alternatives unless it has tags."""
         fields, task = await self.deepl.context.fields(request)
         text = text_field(fields, "text", max_length=task.context.options.characters)
-        target_lang, catalogue = text_field(fields, "target_lang"), task.context.catalogue
-        source, target = catalogue.usual_codes(text_field(fields, "source_lang", ""), target_lang)
+        target_lang, catalog = text_field(fields, "target_lang"), task.context.catalog
+        source, target = catalog.usual_codes(text_field(fields, "source_lang", ""), target_lang)
         tags = choice_field(fields, "tag_handling", ("", "html", "xml"), "")
 
         async def translate(served: AnyServed, batch: list[str]) -> list[list[str]]:
@@ -59,7 +59,7 @@ class ReadingTools:
             return [result.versions for result in results]
 
         (code,), ((best, *alternatives),) = await translate_from_any(
-            catalogue, [text], source, target, translate, lambda unchanged: [unchanged]
+            catalog, [text], source, target, translate, lambda unchanged: [unchanged]
         )
         answer: dict[str, Any] = {"code": 200, "id": secrets.randbelow(10**10), "data": best}
         answer |= {"alternatives": alternatives, "source_lang": code.upper(), "target_lang": target_lang.upper()}
@@ -69,9 +69,9 @@ class ReadingTools:
         """Translate the paragraphs of a page for Immersive Translate."""
         fields, task = await self.deepl.context.fields(request)
         texts, _ = texts_field(fields, task.context.options, "text_list")
-        translate, catalogue = partial(_translate_paragraphs, task), task.context.catalogue
-        source, target = catalogue.usual_codes(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
-        codes, translations = await translate_from_any(catalogue, texts, source, target, translate, str)
+        translate, catalog = partial(_translate_paragraphs, task), task.context.catalog
+        source, target = catalog.usual_codes(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
+        codes, translations = await translate_from_any(catalog, texts, source, target, translate, str)
         rows = []
         for code, translation in zip(codes, translations, strict=True):
             rows.append({"detected_source_lang": IMMERSIVE_CODES.get(code, code), "text": translation})
@@ -84,19 +84,19 @@ class ReadingTools:
         source_name, destinations = text_field(fields, "source", ""), fields.get("destination")
         if not isinstance(destinations, list) or not destinations or not are_texts(destinations):
             raise ApiError(400, "Invalid request: destination is not a list of languages")
-        catalogue = task.context.catalogue
-        source, target = catalogue.usual_codes(_code_of(source_name), _code_of(destinations[0]))
+        catalog = task.context.catalog
+        source, target = catalog.usual_codes(_code_of(source_name), _code_of(destinations[0]))
         if source is None:
-            ((source, _),) = await run_in_threadpool(detect_sources, [text], catalogue.candidates(target))
+            ((source, _),) = await run_in_threadpool(detect_sources, [text], catalog.candidates(target))
         if source == target and len(destinations) > 1:
-            _, target = catalogue.usual_codes("", _code_of(destinations[1]))
+            _, target = catalog.usual_codes("", _code_of(destinations[1]))
 
         async def translate(served: AnyServed, batch: list[str]) -> list[str]:
             results = await translate_texts(task, served, batch)
             return [result.versions[0] for result in results]
 
         # Each line by itself: hcfy expects as many results as the text has lines.
-        _, translations = await translate_from_any(catalogue, text.split("\n"), source, target, translate, str)
+        _, translations = await translate_from_any(catalog, text.split("\n"), source, target, translate, str)
         return JSONResponse({"text": text, "from": _name_of(source), "to": _name_of(target), "result": translations})
 
 

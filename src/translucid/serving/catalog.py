@@ -60,7 +60,7 @@ class NamedModel(Generic[Model]):
 
 
 @dataclass(eq=False)
-class Catalogue:
+class Catalog:
     """All models; the first of a language pair, or of another kind, answers unless a request names another one."""
 
     models: list[LanguagePairs] = field(default_factory=list)
@@ -219,7 +219,7 @@ def _find_named(models: Sequence[NamedModel[Model]], name: str | None, does: str
 
 def load(
     runs: Sequence[str], device: str, options: ServerOptions, engine: EngineName = "auto", terms: Sequence[Term] = ()
-) -> Catalogue:
+) -> Catalog:
     """Load run folders; `en-es=FOLDER` names the languages of a run that was trained without naming them.
 
     For a multilingual model, `en-es=FOLDER` serves this pair only, and `en-*=FOLDER` all languages into which it
@@ -230,7 +230,7 @@ def load(
         UserError: a folder is no run folder, a label does not name two languages, or the languages of a run are not
             known.
     """
-    catalogue = Catalogue()
+    catalog = Catalog()
     names: set[str] = set()
     labeled = [_languages_and_folder(argument) for argument in runs]  # a wrong label is reported before any loading
     for languages, folder in labeled:
@@ -246,17 +246,17 @@ def load(
         if reads == "images":
             from translucid.captions.captioner import Captioner  # needs Pillow
 
-            catalogue.captioners.append(NamedModel(name, Captioner.open(run, configuration, device)))
+            catalog.captioners.append(NamedModel(name, Captioner.open(run, configuration, device)))
             continue
         if reads == "texts with labels":
             from translucid.language.text_classifier import TextClassifier
 
-            catalogue.classifiers.append(NamedModel(name, TextClassifier.load(run.path, device=device)))
+            catalog.classifiers.append(NamedModel(name, TextClassifier.load(run.path, device=device)))
             continue
         if reads == "running text":
             from translucid.language.generator import Generator
 
-            catalogue.generators.append(NamedModel(name, Generator.open(run, configuration, device)))
+            catalog.generators.append(NamedModel(name, Generator.open(run, configuration, device)))
             continue
         # A translator: the weights are loaded once for all its language pairs.
         sources, targets = offer(configuration, *languages, folder)
@@ -268,10 +268,10 @@ def load(
         batcher = Batcher(options.queue, options.batch)
         trained_pairs = usual_pairs(configuration, sources, targets)
         pairs = LanguagePairs(name, sources, targets, translator, batcher, examples, trained_pairs=trained_pairs)
-        if not catalogue.models or pairs.pair == catalogue.models[0].pair:
+        if not catalog.models or pairs.pair == catalog.models[0].pair:
             pairs = replace(pairs, terms=terms)
-        catalogue.models.append(pairs)
-    return catalogue
+        catalog.models.append(pairs)
+    return catalog
 
 
 def _unused(name: str, names: set[str]) -> str:

@@ -8,9 +8,9 @@ from translucid.data.tokenizing.tokenizer import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.directions import ANY_SOURCE, LearnedDirections
-from translucid.serving import catalogue as catalogue_module
+from translucid.serving import catalog as catalog_module
 from translucid.serving import language_pairs
-from translucid.serving.catalogue import Catalogue, NamedModel, load
+from translucid.serving.catalog import Catalog, NamedModel, load
 from translucid.serving.language_pairs import LanguagePairs, begin_with, is_language, offer
 from translucid.serving.server_options import ServerOptions
 
@@ -46,7 +46,7 @@ MANY = {"en": "eng_Latn", "es": "spa_Latn", "fr": "fra_Latn"}
 
 @pytest.fixture
 def served():
-    return Catalogue([pairs("first", "en", "es"), pairs("second", "en de", "es fr"), pairs("many", MANY, MANY)])
+    return Catalog([pairs("first", "en", "es"), pairs("second", "en de", "es fr"), pairs("many", MANY, MANY)])
 
 
 def refusal_of(work, *arguments):
@@ -61,12 +61,12 @@ def test_the_languages_of_all_models(served):
         ["en", "es", "fr"],
         ["en", "es", "fr"],
     ]
-    assert Catalogue([pairs("first", "en", "es")]).targets("es") == ["es"]
+    assert Catalog([pairs("first", "en", "es")]).targets("es") == ["es"]
     assert served.sources("es") == ["en", "de", "es", "fr"]
     assert served.sources("fra_Latn") == ["en", "de", "es", "fr"]
     assert served.sources("de") == []
     assert served.candidates("fr") == ["en", "de", "es", "fr"]
-    assert Catalogue([pairs("first", "en de", "es")]).candidates("es") == ["en", "de", "es"]
+    assert Catalog([pairs("first", "en de", "es")]).candidates("es") == ["en", "de", "es"]
     assert refusal_of(served.candidates, "x" * 30) == (400, "x" * 20 + " is not supported")
 
 
@@ -87,7 +87,7 @@ def test_the_first_model_of_a_pair_answers_unless_another_one_is_named(served):
 
 
 def test_pairs_that_two_models_have_together():
-    combined = Catalogue(
+    combined = Catalog(
         [pairs("a", "es", "en"), pairs("b", "en", "fr de"), pairs("c", "fr", "en"), pairs("d", "es", "de")]
     )
     (through, back) = combined.pivots
@@ -118,15 +118,15 @@ def test_pairs_that_two_models_have_together():
 
 def test_english_is_the_pivot_if_several_languages_are_shared():
     many = pairs("many", {"de": "deu_Latn", "en": "eng_Latn"}, {"de": "deu_Latn", "en": "eng_Latn"})
-    (pivot,) = Catalogue([pairs("a", "es", "de en"), many, pairs("b", "de en", "fr")]).pivots[:1]
+    (pivot,) = Catalog([pairs("a", "es", "de en"), many, pairs("b", "de en", "fr")]).pivots[:1]
     assert (pivot.name, pivot.pivot, pivot.pair) == ("a + b", "en", ("es", "fr"))
-    no_english = Catalogue([pairs("a", "es", "pt de"), pairs("b", "de pt", "fr")])
+    no_english = Catalog([pairs("a", "es", "pt de"), pairs("b", "de pt", "fr")])
     assert [pivot.pivot for pivot in no_english.pivots] == ["pt"]
-    assert not Catalogue([many, pairs("b", "en", "de")]).pivots
+    assert not Catalog([many, pairs("b", "en", "de")]).pivots
 
 
 def test_a_multilingual_model_and_one_of_a_single_pair():
-    (pivot,) = Catalogue([pairs("many", MANY, MANY), pairs("b", "en", "eo")]).pivots
+    (pivot,) = Catalog([pairs("many", MANY, MANY), pairs("b", "en", "eo")]).pivots
     assert (list(pivot.sources), list(pivot.targets)) == (["es", "fr"], ["eo"])
     served = pivot.between("spa_Latn", "eo")
     assert served.first.translator.names == ("many", "spa_Latn", "eng_Latn")
@@ -135,21 +135,21 @@ def test_a_multilingual_model_and_one_of_a_single_pair():
 
 def test_pairs_that_no_training_pair_taught_go_through_a_pivot():
     trained_pairs = {("en", "es"), ("es", "en"), ("en", "fr"), ("fr", "en")}
-    many = Catalogue([pairs("many", MANY, MANY, trained_pairs=trained_pairs)])
+    many = Catalog([pairs("many", MANY, MANY, trained_pairs=trained_pairs)])
     assert many.pivots_from("es") == {"fr": "en"} and not many.is_direct("es", "fr") and many.is_direct("es", "en")
     served = many.find("es", "fr")
     assert (served.name, served.pivot, served.first.name, served.second.name) == ("many + many", "en", "many", "many")
     assert many.find("es", "fr", "many").translator.names == ("many", "spa_Latn", "fra_Latn")
     # Without a pivot, the model translates a pair that it was not trained on.
-    into_english = Catalogue([pairs("into", MANY, MANY, trained_pairs={("es", "en"), ("fr", "en")})])
+    into_english = Catalog([pairs("into", MANY, MANY, trained_pairs={("es", "en"), ("fr", "en")})])
     assert into_english.find("es", "fr").name == "into" and not into_english.pivots
     # Another model that was trained on the pair takes precedence.
-    with_direct_model = Catalogue([pairs("many", MANY, MANY, trained_pairs=trained_pairs), pairs("alone", "es", "fr")])
+    with_direct_model = Catalog([pairs("many", MANY, MANY, trained_pairs=trained_pairs), pairs("alone", "es", "fr")])
     assert with_direct_model.find("es", "fr").name == "alone" and with_direct_model.find("fr", "es").pivot == "en"
 
 
 def test_a_model_of_one_pair_may_have_a_language_on_both_sides():
-    model_of_one_language = Catalogue([pairs("plain", "en", "en")])
+    model_of_one_language = Catalog([pairs("plain", "en", "en")])
     assert model_of_one_language.find("en", "en").name == "plain"
 
 
@@ -170,7 +170,7 @@ def test_a_pair_has_the_models_own_codes_and_terms_belong_to_the_first_pair():
 
 def test_models_that_do_not_translate_are_found_by_name():
     named = [NamedModel("one", 1), NamedModel("two", 2)]
-    without_translators = Catalogue(captioners=named, generators=named[:1])
+    without_translators = Catalog(captioners=named, generators=named[:1])
     assert [
         without_translators.captioner().name,
         without_translators.captioner("two").name,
@@ -191,7 +191,7 @@ def test_models_that_do_not_translate_are_found_by_name():
         (without_translators.candidates, ("es",)),
     ):
         assert refusal_of(work, *arguments) == (400, paths)
-    Catalogue([pairs("first", "en", "es")]).need_translators()
+    Catalog([pairs("first", "en", "es")]).need_translators()
 
 
 def test_all_queues_are_closed(served):
@@ -211,7 +211,7 @@ def test_all_queues_are_closed(served):
     ],
 )
 def test_languages_before_a_folder(argument, label, folder):
-    assert catalogue_module._languages_and_folder(argument) == (label, folder)
+    assert catalog_module._languages_and_folder(argument) == (label, folder)
 
 
 @pytest.mark.parametrize(
@@ -226,19 +226,19 @@ def test_languages_before_a_folder(argument, label, folder):
 )
 def test_languages_that_are_none(argument, message):
     with pytest.raises(UserError) as error:
-        catalogue_module._languages_and_folder(argument)
+        catalog_module._languages_and_folder(argument)
     codes = ", with the codes of the source and the target language."
     assert str(error.value) == f"{argument}: {message}{codes}"
 
 
 def test_a_folder_may_have_a_name_with_an_equals_sign(tmp_path):
     (tmp_path / "en-es=x").mkdir()
-    assert catalogue_module._languages_and_folder(f"{tmp_path}/en-es=x") == ((None, None), f"{tmp_path}/en-es=x")
+    assert catalog_module._languages_and_folder(f"{tmp_path}/en-es=x") == ((None, None), f"{tmp_path}/en-es=x")
 
 
 def test_names_of_models_are_unique():
     names = {"a", "a 2", "b"}
-    assert [catalogue_module._unused(name, names) for name in ("a", "b", "c")] == ["a 3", "b 2", "c"]
+    assert [catalog_module._unused(name, names) for name in ("a", "b", "c")] == ["a 3", "b 2", "c"]
 
 
 @pytest.mark.parametrize(
@@ -350,6 +350,6 @@ def test_a_language_that_a_run_does_not_have():
 
 
 def test_a_wrong_label_is_reported_before_any_model_is_loaded(monkeypatch):
-    monkeypatch.setattr(catalogue_module, "resolve_run", None)
+    monkeypatch.setattr(catalog_module, "resolve_run", None)
     with pytest.raises(UserError, match="does not name two languages"):
         load(["runs/a", "x=runs/b"], "cpu", ServerOptions())

@@ -25,7 +25,7 @@ from common import DOCS, facts, mean_interval, show, table, train_once, write
 from bitext.pair import Pair
 from translucid.captions.caption_scoring import score_captions
 from translucid.captions.captioner import Captioner
-from translucid.captions.image_case import CellCase
+from translucid.captions.image_cases import CellCase
 from translucid.captions.image_files import ImageFiles
 from translucid.captions.pointing import read_gold
 from translucid.captions.scenes.writing import write_corpus

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import translucid
@@ -41,6 +42,8 @@ def write(staged: Path, described: bool) -> None:
     packages = {f"translucid.{room}": what for room, what in ROOMS.items()} | {"bitext": BITEXT}
     for package, what in packages.items():
         page = [f"# {package}", "", what, ""]
+        if names := getattr(import_module(package), "__all__", []):
+            page += [f"Public names: {', '.join(f'`{name}`' for name in names)}.", ""]
         for module in _modules(HOUSE / package.replace(".", "/")):
             page += _section(module, package, described)
         (folder / f"{package}.md").write_text("\n".join(page), encoding="utf-8")

@@ -10,7 +10,7 @@ from torch import nn
 
 from bitext.pair import Pair
 from translucid.attention.points import Point
-from translucid.captions.image_case import (
+from translucid.captions.image_cases import (
     GREY,
     CellCase,
     SuperpixelCase,
@@ -227,7 +227,7 @@ def test_faithfulness_distinguishes_erasure_from_attention(toy):
 def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch):
     from bitext.cancellation import Cancelled, call_between_steps
 
-    monkeypatch.setattr("translucid.captions.image_case.PIXELS", 3 * SIDE * SIDE)
+    monkeypatch.setattr("translucid.captions.image_cases.PIXELS", 3 * SIDE * SIDE)
     case, sizes = SuperpixelCase(*toy), []
     case.model.source_embedding.register_forward_hook(lambda module, inputs, out: sizes.append(len(out)))
     keep = torch.rand(8, len(case.source_words)) < 0.5

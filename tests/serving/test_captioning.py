@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from translucid.captions.captioner import Captioner
-from translucid.captions.image_case import image_case
+from translucid.captions.image_cases import image_case
 from translucid.captions.image_encoder import ImageEncoder
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import contrast, explain, faithfulness, random_faithfulness

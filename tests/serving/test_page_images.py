@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
 from translucid.captions.captioner import Captioner
-from translucid.captions.image_case import image_case
+from translucid.captions.image_cases import image_case
 from translucid.inspection.explain import explain
 
 from .conftest import png

@@ -91,18 +91,16 @@ def module_file(module: str) -> Path | None:
 
 @cache
 def names_in(file: Path) -> set[str]:
-    """Return the names that a module defines or imports; every name in one that makes its names when asked."""
+    """Return the names that a module defines or imports, or that its stub lists."""
     names = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    stub = file.with_suffix(".pyi")
+    for node in ast.walk(ast.parse((stub if stub.exists() else file).read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.alias):
             names.add((node.asname or node.name).split(".")[0])
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-    if "__getattr__" in names:
-        words = ast.walk(ast.parse(file.read_text()))
-        names |= {node.value for node in words if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return names
 
 

@@ -4,7 +4,7 @@ from translucid.attention.attend import attend, attend_fused, masked_softmax, sc
 from translucid.attention.local import PredictiveWindow
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
 from translucid.attention.multi_head import MultiHeadAttention
-from translucid.attention.points import Point, handling, points_of, recording
+from translucid.attention.points import Point, at_positions, handling, points_of, recording
 from translucid.attention.scores import Concat, Dot, General, Score
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Point",
     "PredictiveWindow",
     "Score",
+    "at_positions",
     "attend",
     "attend_fused",
     "causal_mask",

@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from bitext.cancellation import between_steps
-from translucid.captions.image_case import image_case, saliency_record
+from translucid.captions.image_cases import image_case, saliency_record
 from translucid.captions.saliency_overlay import AttentionResult
 from translucid.decoding.decoding_options import length_penalty
 from translucid.inspection.inspected import plain, rounded_probability

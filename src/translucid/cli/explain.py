@@ -32,7 +32,7 @@ from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection import refuse_untranslated
+from translucid.inspection.file_formats import refuse_untranslated
 
 if TYPE_CHECKING:
     from translucid.captions.captioner import Captioner
@@ -127,7 +127,7 @@ def _explain_translation(
 ) -> None:
     from translucid.api.translation import SentenceInContext
     from translucid.api.translator import Translator
-    from translucid.captions.image_case import record
+    from translucid.captions.image_cases import record
     from translucid.inspection.explain import compare_with_random, contrast, explain
     from translucid.inspection.explain.case import Case
     from translucid.inspection.terminal import importance_table
@@ -171,7 +171,7 @@ def _explain_translation(
 
 def _explain_image(captioner: Captioner, run: Path, image: str, options: Explanation, output: Output) -> None:
     """Explain a caption: LIME by superpixels, the other methods by cells."""
-    from translucid.captions.image_case import SHARE, image_case, overlay_of, part_positions, record
+    from translucid.captions.image_cases import SHARE, image_case, overlay_of, part_positions, record
     from translucid.captions.views import looked_at, picture_of
     from translucid.inspection.explain import compare_with_random, contrast, explain, part_count, refuse_method
     from translucid.inspection.saving import save_saliency

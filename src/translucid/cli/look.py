@@ -40,7 +40,7 @@ from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.inspection import ENDINGS, refuse_untranslated
+from translucid.inspection.file_formats import ENDINGS, refuse_untranslated
 
 if TYPE_CHECKING:
     from translucid.api.translation import SentenceInContext, Translation

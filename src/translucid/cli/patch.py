@@ -23,7 +23,7 @@ from translucid.cli.printing import print_json, with_examples
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection import PICTURES
+from translucid.inspection.file_formats import PICTURES
 
 KINDS = (*PICTURES, ".html", ".json")
 """The formats in which the result is saved."""

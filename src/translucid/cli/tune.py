@@ -33,7 +33,7 @@ from translucid.cli.printing import with_examples
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
-from translucid.inspection import PICTURES
+from translucid.inspection.file_formats import PICTURES
 
 if TYPE_CHECKING:
     from translucid.api.alignment_fitting import LearnedAlignment

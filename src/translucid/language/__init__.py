@@ -3,3 +3,7 @@
 Read `model.py`, the base class, then `lstm.py` and `bilstm.py`, each next to its paper, and `classifier.py`. The
 decoder-only Transformer is in `models/transformer.py`.
 """
+
+from bitext.public_names import public_names
+
+__getattr__, __dir__ = public_names(__name__)

@@ -11,7 +11,7 @@ import numpy as np
 from rich.text import Text
 
 from bitext.pair import Pair
-from translucid.captions.image_case import record
+from translucid.captions.image_cases import record
 from translucid.cli.evaluate import Report
 from translucid.cli.explain import Explanation, Output
 from translucid.cli.printing import print_json, print_scores

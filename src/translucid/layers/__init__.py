@@ -1,14 +1,5 @@
-"""The layers of a model other than attention: embeddings, positions, residuals, feed-forward and recurrent layers.
+"""The layers of a model other than attention: embeddings, positions, residuals, feed-forward and recurrent layers."""
 
-The names of their variants are here, because options import them without loading PyTorch.
-"""
+from bitext.public_names import public_names
 
-from typing import Literal, TypeAlias
-
-Nonlinearity: TypeAlias = Literal["relu", "swish", "gelu"]
-"""f(x) = max(0, x), x sigmoid(x) (Ramachandran et al. 2017, arXiv 1710.05941) or x Phi(x) (Hendrycks and Gimpel 2016,
-arXiv 1606.08415)."""
-
-Sinusoids: TypeAlias = Literal["sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor"]
-"""The arrangement of sinusoids in `positions.py`: that of the paper, of Hugging Face's Marian models, or of
-Tensor2Tensor, Marian itself, M2M100 and NLLB."""
+__getattr__, __dir__ = public_names(__name__)

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from translucid.kernels.linear import Linear
-from translucid.layers import Nonlinearity
+from translucid.layers.variants import Nonlinearity
 
 _FUNCTIONS: dict[Nonlinearity, Callable[[Tensor], Tensor]] = {"relu": F.relu, "swish": F.silu, "gelu": F.gelu}
 

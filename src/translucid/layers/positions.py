@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from translucid.layers import Sinusoids
+from translucid.layers.variants import Sinusoids
 
 
 def sinusoidal_positions(length: int, width: int, *, first: int = 0, kind: Sinusoids = "sinusoidal") -> Tensor:

@@ -14,7 +14,7 @@ from translucid.language.options import (
     LSTMLanguageOptions,
     TransformerLanguageOptions,
 )
-from translucid.layers import Sinusoids
+from translucid.layers.variants import Sinusoids
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"

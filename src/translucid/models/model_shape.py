@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from translucid.ground.option_group import OptionGroup
-from translucid.layers import Nonlinearity
+from translucid.layers.variants import Nonlinearity
 
 
 class ModelShape(OptionGroup):

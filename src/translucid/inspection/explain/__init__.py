@@ -1,5 +1,6 @@
 """Explanations of a model's words by methods other than attention, and the faithfulness of each."""
 
+from translucid.inspection.explain.case import Case, LabelCase
 from translucid.inspection.explain.contrast import Contrast, contrast, contrast_labels
 from translucid.inspection.explain.explanation import (
     METHODS,
@@ -16,9 +17,11 @@ from translucid.inspection.explain.explanation import (
 
 __all__ = [
     "METHODS",
+    "Case",
     "Contrast",
     "Explanation",
     "Faithfulness",
+    "LabelCase",
     "available_methods",
     "compare_with_random",
     "contrast",

@@ -28,11 +28,7 @@ export function imageMapCode(caption, { layer, head, weights }) {
   const layerArgument = layer === null ? "" : `, layer=${layer}`;
   const headArgument = head === null ? "" : `, head=${head}`;
   return [
-    ...openingLines(
-      caption,
-      "from translucid.captions.saliency_overlay import SaliencyOverlay",
-      importPlots("draw_saliency"),
-    ),
+    ...openingLines(caption, "from translucid.captions import SaliencyOverlay", importPlots("draw_saliency")),
     inspectLine(caption),
     `overlay = SaliencyOverlay.of(inspected${layerArgument}${headArgument})`,
     'save_figure(draw_saliency(overlay), Path("attention.pdf"))',
@@ -42,11 +38,7 @@ export function imageMapCode(caption, { layer, head, weights }) {
 // Plot all heads over the image.
 export function imageHeadsCode(caption) {
   return [
-    ...openingLines(
-      caption,
-      "from translucid.captions.saliency_overlay import sections_of",
-      importPlots("draw_saliency_rows"),
-    ),
+    ...openingLines(caption, "from translucid.captions import sections_of", importPlots("draw_saliency_rows")),
     inspectLine(caption),
     'save_figure(draw_saliency_rows(sections_of(inspected)), Path("heads.pdf"))',
   ].join("\n");
@@ -56,7 +48,7 @@ export function imageHeadsCode(caption) {
 export function imageExplanationCode(caption, method, contrast) {
   const imports = [
     `from translucid.inspection.explain import ${contrast ? "contrast, " : ""}explain, faithfulness, part_count`,
-    "from translucid.captions.image_case import SHARE, image_case, overlay_of",
+    "from translucid.captions import SHARE, image_case, overlay_of",
     importPlots("draw_saliency"),
   ];
   const [methodName, target] = [method, caption.target].map(pythonString);

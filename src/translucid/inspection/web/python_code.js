@@ -110,10 +110,9 @@ export function beamCode(sentence, beamSize) {
 // Plot an explanation, and print its faithfulness; `contrast` is { word, instead_of } or nothing.
 export function explanationCode(sentence, method, contrast) {
   const imports = [
-    `from translucid.inspection.explain import ${contrast ? "contrast, " : ""}explain, faithfulness`,
-    "from translucid.inspection.explain.case import Case",
+    `from translucid.inspection.explain import Case, ${contrast ? "contrast, " : ""}explain, faithfulness`,
     importPlots("draw_ribbons"),
-    "from translucid.inspection.words import WordMap",
+    "from translucid.inspection import WordMap",
   ];
   const [source, target] = [sentence.source, sentence.target].map(pythonString);
   return [

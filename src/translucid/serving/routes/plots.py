@@ -131,7 +131,7 @@ def _draw_caption(
 def _draw_explanation(
     captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields
 ) -> Figure:
-    from translucid.captions.image_case import image_case, overlay_of
+    from translucid.captions.image_cases import image_case, overlay_of
     from translucid.inspection.plots import draw_saliency
 
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)

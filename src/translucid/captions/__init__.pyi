@@ -1,0 +1,13 @@
+from translucid.captions.captioner import AlternativeCaption as AlternativeCaption
+from translucid.captions.captioner import Caption as Caption
+from translucid.captions.captioner import Captioner as Captioner
+from translucid.captions.image_cases import SHARE as SHARE
+from translucid.captions.image_cases import ImageCase as ImageCase
+from translucid.captions.image_cases import image_case as image_case
+from translucid.captions.image_cases import overlay_of as overlay_of
+from translucid.captions.model import CaptioningLSTM as CaptioningLSTM
+from translucid.captions.model import CaptioningTransformer as CaptioningTransformer
+from translucid.captions.options import CaptionerOptions as CaptionerOptions
+from translucid.captions.options import CaptioningTransformerOptions as CaptioningTransformerOptions
+from translucid.captions.saliency_overlay import SaliencyOverlay as SaliencyOverlay
+from translucid.captions.saliency_overlay import sections_of as sections_of

@@ -1,0 +1,14 @@
+from translucid.data.batching import Batch as Batch
+from translucid.data.batching import batches as batches
+from translucid.data.batching import plan_epoch as plan_epoch
+from translucid.data.cleaning.cleaner import Cleaner as Cleaner
+from translucid.data.document_context import lines_before as lines_before
+from translucid.data.readers.corpus import Row as Row
+from translucid.data.readers.corpus import read_lines as read_lines
+from translucid.data.readers.corpus import read_pairs as read_pairs
+from translucid.data.sentences import split_sentences as split_sentences
+from translucid.data.stores.store import CorpusStore as CorpusStore
+from translucid.data.text_pipeline import TextPipeline as TextPipeline
+from translucid.data.tokenizing.pieces import SEPARATOR as SEPARATOR
+from translucid.data.tokenizing.tokenizer import Tokenizer as Tokenizer
+from translucid.data.tokenizing.tokenizer import TokenizerOptions as TokenizerOptions

@@ -1,0 +1,12 @@
+from translucid.language.classifier import Classifier as Classifier
+from translucid.language.embedder import Embedder as Embedder
+from translucid.language.embedder import Neighbor as Neighbor
+from translucid.language.generator import Generated as Generated
+from translucid.language.generator import Generator as Generator
+from translucid.language.lstm import LSTMLanguageModel as LSTMLanguageModel
+from translucid.language.options import BiLSTMLanguageOptions as BiLSTMLanguageOptions
+from translucid.language.options import ClassifierOptions as ClassifierOptions
+from translucid.language.options import LSTMLanguageOptions as LSTMLanguageOptions
+from translucid.language.options import TransformerLanguageOptions as TransformerLanguageOptions
+from translucid.language.text_classifier import Classified as Classified
+from translucid.language.text_classifier import TextClassifier as TextClassifier

@@ -1,0 +1,11 @@
+from translucid.layers.embedding import Embedding as Embedding
+from translucid.layers.feed_forward import FeedForward as FeedForward
+from translucid.layers.positions import LearnedPositions as LearnedPositions
+from translucid.layers.positions import SinusoidalPositions as SinusoidalPositions
+from translucid.layers.positions import grid_positions as grid_positions
+from translucid.layers.positions import sinusoidal_positions as sinusoidal_positions
+from translucid.layers.recurrent import Recurrence as Recurrence
+from translucid.layers.residual import Residual as Residual
+from translucid.layers.ssru import SSRU as SSRU
+from translucid.layers.variants import Nonlinearity as Nonlinearity
+from translucid.layers.variants import Sinusoids as Sinusoids

@@ -1,0 +1,1 @@
+from translucid.memory.opening import open_memory as open_memory

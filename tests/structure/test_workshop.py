@@ -159,8 +159,10 @@ def test_untrusted_texts_are_never_part_of_a_script():
                 assert "${{" not in step.get("run", ""), f"{file.name}: {step['run']}"
 
 
-@pytest.mark.parametrize(("environment", "code"), [({}, 0), ({"CI": "true"}, 2)], ids=["contributor", "CI"])
-def test_without_node_the_check_of_javascript_is_skipped_but_fails_in_ci(tmp_path, environment, code):
+@pytest.mark.parametrize(
+    ("environment", "code"), [({}, 0), ({"GITHUB_ACTIONS": "true"}, 2)], ids=["contributor", "GitHub"]
+)
+def test_without_node_the_check_of_javascript_is_skipped_but_fails_on_github(tmp_path, environment, code):
     for name in ("Makefile", "package.json", "package-lock.json"):
         shutil.copy(ROOT / name, tmp_path)
     python = tmp_path / ".venv" / "bin" / "python"

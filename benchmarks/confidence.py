@@ -34,12 +34,12 @@ from pathlib import Path
 
 import numpy as np
 
-from translucid.api.confidence_features import Part
 from translucid.api.confidence_fitting import fit_confidence
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import Piece
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.engines.stages import Part
 from translucid.evaluation.confidence import KINDS, Figures, Kind, Measurements, feature_matrix, lift
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console
@@ -81,10 +81,11 @@ def of_run(run: Path, valid: str, test: str, sentences: int, passes: int) -> Non
             translations = list(t.stream(sources, split=False))
             translating = min(_seconds(lambda t=t: list(t.stream(sources, split=False))) for _ in range(ROUNDS))
             estimating = min(
-                _seconds(lambda t=t, translations=translations: t.confidences(translations)) for _ in range(ROUNDS)
+                _seconds(lambda t=t, translations=translations: t.quality.confidences(translations))
+                for _ in range(ROUNDS)
             )
             values = []
-            for confidence in t.confidences(translations):
+            for confidence in t.quality.confidences(translations):
                 # It is None if there was nothing to translate; a copy is right.
                 values.append(1.0 if confidence is None else confidence)
             confidences = np.array(values)
@@ -121,7 +122,7 @@ def _auc(confidences: Figures, good: Figures) -> float:
 def of_hallucinations(run: Path, test: str, count: int = 300) -> None:
     """Print the table of detached attention."""
     t = Translator.load(run, "cpu")
-    fitted = t.estimator
+    fitted = t.quality.estimator
     assert fitted and fitted.detached, "run translucid tune --confidence first"
     sources = [pair.source for pair in read_pairs(test)][CHOSEN_ON:][:count]
     chance = random.Random(2)
@@ -140,9 +141,9 @@ def of_hallucinations(run: Path, test: str, count: int = 300) -> None:
     print("|---|--:|--:|--:|")
     kinds = {"test sentences": parts_of_test, "random letters": _parts(t, letters), "three in one": _parts(t, threes)}
     for name, parts in {**kinds, "another's translation, forced": exchanged}.items():
-        features = t.observer.observed(parts, ["attention"])
+        features = t.quality.observed(parts, ["attention"])
         reported = np.mean([bool(fitted.detached.about(sentence_features)) for sentence_features in features])
-        confidence = fitted(t.observer.observed(parts, [fitted.kind], fitted.passes)).mean()
+        confidence = fitted(t.quality.observed(parts, [fitted.kind], fitted.passes)).mean()
         print(f"| {name} | {len(parts)} | {reported:.1%} | {confidence:.2f} |", flush=True)
 
 

@@ -23,7 +23,7 @@ SENTENCE = "I like soccer and also going to the beach and my friends like to pla
 def seconds(translator: Translator, pair: tuple[str, str], contributions: bool) -> float:
     """Return the CPU time of one analysis."""
     begin = time.process_time()
-    translator.inspect([pair], contributions=contributions)
+    translator.inspector.inspect([pair], contributions=contributions)
     return time.process_time() - begin
 
 
@@ -40,7 +40,7 @@ def main() -> None:
     for run in arguments.runs:
         translator = Translator.load(run, "cpu", "torch")
         pair = text, text
-        (inspected,) = translator.inspect([pair], contributions=True)  # also warms up
+        (inspected,) = translator.inspector.inspect([pair], contributions=True)  # also warms up
         plain, full, ratios = [], [], []
         for _ in range(REPEATS):
             plain.append(seconds(translator, pair, contributions=False))

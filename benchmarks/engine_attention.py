@@ -91,7 +91,7 @@ def main() -> None:
             exact.append(i)
     exact_pairs, exact_sources = [pairs[i] for i in exact], [sources[i] for i in exact]
     started = time.perf_counter()
-    inspected = translator.inspect([(pair.source, pair.target) for pair in exact_pairs])
+    inspected = translator.inspector.inspect([(pair.source, pair.target) for pair in exact_pairs])
     second_pass = 1000 * (time.perf_counter() - started) / len(exact_pairs)
     print(f"{len(exact_pairs)} of {len(pairs)} translations are the reference\n")
     print("| attention | tags | alignment error rate |\n| --- | ---: | ---: |")

@@ -65,7 +65,7 @@ def main() -> None:
                 export_ctranslate2(model, tokenizer, Path(name) / f"ct2-{weights}", weights)
                 sizes[f"CTranslate2, {weights}"] = size(Path(name) / f"ct2-{weights}")
             out, started = Path(name) / weights, time.process_time()
-            export_onnx(model, tokenizer, out, weights, longest=translator.longest)
+            export_onnx(model, tokenizer, out, weights, longest=translator.pipeline.longest)
             print(f"export with {weights}: {time.process_time() - started:.0f} s on one core")
             variants[f"onnxruntime, {weights}"] = through(Exported(out, threads=1))
             sizes[f"onnxruntime, {weights}"] = size(out)

@@ -83,7 +83,7 @@ def placing(translator: Translator, count: int) -> None:
     pairs = list(generate(count, split="test"))
     options = translator.configuration.alignment
     started = time.perf_counter()
-    inspected = [sentence for pair in pairs for sentence in translator.inspect([(pair.source, pair.target)])]
+    inspected = [sentence for pair in pairs for sentence in translator.inspector.inspect([(pair.source, pair.target)])]
     inspected_at = time.perf_counter()
     erased = [_shares(erased_logits(translator, pair)).numpy() for pair in pairs]
     erased_at = time.perf_counter()

@@ -82,7 +82,7 @@ def test_links_are_between_the_words_of_the_texts(run, monkeypatch):
     monkeypatch.setattr(translator.engine, "decode", decode_fixed)
     translation = translator.translate("I see {{ a b }} too.")
     assert translation.text == "Veo {{ a b }} y"
-    assert [word for word, _ in translator.word_probabilities([translation])[0]] == translation.text.split()
+    assert [word for word, _ in translator.quality.word_probabilities([translation])[0]] == translation.text.split()
     sources, targets = {s for s, _ in translation.alignment}, {t for _, t in translation.alignment}
     assert max(sources) <= 6 and max(targets) == 5
     assert sum(weight for _, target, weight in translation.word_weights if target == 5) == pytest.approx(1, abs=0.1)
@@ -118,7 +118,7 @@ def test_patterns_of_a_user_are_kept_like_placeholders(run, tmp_path):
     assert translator.translate("ACME-XY").text == "ACME-XY"
     (target,) = SegmentTranslator(translator).stream([TaggedText("I like ACME-XY.")])
     assert target.marked.text.count("ACME-XY") == 1
-    assert translator.quality_checks.protected == ("ACME-[A-Z]+",)
+    assert translator.quality.checks.protected == ("ACME-[A-Z]+",)
     pairs = [Pair("Buy ACME-X", "Compra ACME-X")]
     assert "⟦" in next(iter(masked_pairs(pairs, 0, 1, ["ACME-[A-Z]+"]))).source
     with pytest.raises(UserError, match="could take very long"):

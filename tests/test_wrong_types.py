@@ -19,20 +19,23 @@ def translator(small_run):
 @pytest.mark.parametrize(("source", "target"), [("a", ["c"]), (["a"], "c"), (["a", "b"], "cd")])
 def test_a_text_is_not_scored_with_several(translator, source, target):
     with pytest.raises(TypeError, match="one source is scored with one target"):
-        translator.score(source, target)
+        translator.inspector.score(source, target)
 
 
 def test_as_many_targets_as_sources(translator):
     with pytest.raises(ValueError, match="2 sources and 1 targets"):
-        translator.score(["a", "b"], ["c"])
-    single, (listed,) = translator.score("I like it", "Me gusta"), translator.score(["I like it"], ["Me gusta"])
+        translator.inspector.score(["a", "b"], ["c"])
+    single, (listed,) = (
+        translator.inspector.score("I like it", "Me gusta"),
+        translator.inspector.score(["I like it"], ["Me gusta"]),
+    )
     assert single.log_probability == pytest.approx(listed.log_probability)
 
 
 @pytest.mark.parametrize("pairs", [("I like it", "Me gusta"), "ab"])
 def test_one_pair_is_no_list_of_pairs(translator, pairs):
     with pytest.raises(TypeError, match="list of pairs"):
-        translator.inspect(pairs)
+        translator.inspector.inspect(pairs)
 
 
 @pytest.mark.parametrize("texts", ["I like it", b"I like it"])

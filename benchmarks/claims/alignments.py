@@ -156,7 +156,7 @@ def readings(corpus: Corpus) -> list[Row]:
         automatic = next(iter(choose_alignment(run, console=QUIET, device="cpu")))
         pairs, gold = corpus.test
         translator = Translator.load(run, "cpu", "torch")
-        scores = choose(translator.inspect(pairs, contributions=translator.has_contributions), gold)
+        scores = choose(translator.inspector.inspect(pairs, contributions=translator.inspector.has_contributions), gold)
     notes = {automatic: ["**chosen without gold links**"], AlignmentOptions(learned=False): ["the default"]}
     best = {}
     for options in scores:  # the best first
@@ -184,7 +184,7 @@ def learned_layers(corpus: Corpus) -> list[Row]:
                 method = f"**`tune --alignments` without gold links**: {name_of(options)}"
             if taught and not learned.kept:
                 method += " (not kept; attention)"
-            inspected = translator.inspect(pairs, contributions=options.method != "weights")
+            inspected = translator.inspector.inspect(pairs, contributions=options.method != "weights")
             links_read = [read_alignment(sentence, options) for sentence in inspected]
             rows.append(Row(method, alignment_score(links_read, gold)))
     return rows

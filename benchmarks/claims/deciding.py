@@ -115,7 +115,7 @@ def on_tatoeba(run: str, test: str, train: str, count: int) -> tuple[dict[str, l
     pairs = list(read_pairs(test))
     pairs = pairs[:: max(1, len(pairs) // count)][:count]
     links = []
-    for inspected in translator.inspect_all(pairs):
+    for inspected in translator.inspector.inspect_all(pairs):
         links.append(tuple(read_alignment(inspected, translator.configuration.alignment)))
     counts = frequencies(pair.target for pair in read_pairs(train))
     words, undecided = words_of(translator, tuned(translator, valid), pairs, links, counts, lambda word: "")
@@ -124,7 +124,7 @@ def on_tatoeba(run: str, test: str, train: str, count: int) -> tuple[dict[str, l
 
 def tuned(translator: Translator, pairs: Sequence[Pair]) -> TunedLens:
     """Return a tuned lens, which is not kept in the run."""
-    ids = [pair.ids for pair in translator.pipeline.pairs(pairs) if pair.longest <= translator.longest]
+    ids = [pair.ids for pair in translator.pipeline.pairs(pairs) if pair.longest <= translator.pipeline.longest]
     with Console(stderr=True).status("learning a tuned lens"):
         return learn_tuned_lens(translator.model, ids, translator.device)
 
@@ -141,7 +141,7 @@ def words_of(
     words, left_out = [], 0
     encoded = translator.pipeline.pairs(pairs)
     for pair, ids, of_pair in track([*zip(pairs, encoded, links, strict=True)], "words", console=Console(stderr=True)):
-        if ids.longest > translator.longest:
+        if ids.longest > translator.pipeline.longest:
             continue
         texts, sources = pair.target.split(), of_source(of_pair)
         decided = {"logit": deciding(translator, ids, None), "tuned": deciding(translator, ids, lens)}

@@ -175,7 +175,7 @@ def inspect_translations(translator: Translator, file: str, count: int) -> dict[
         "repeated": [(half_twice(source, random), target) for source, target in translations],
         "letters": translated(translator, [letters_like(source, random) for source in sources]),
     }
-    return {kind: list(translator.inspect_all(texts, contributions=True)) for kind, texts in pairs.items()}
+    return {kind: list(translator.inspector.inspect_all(texts, contributions=True)) for kind, texts in pairs.items()}
 
 
 def translated(translator: Translator, sources: Sequence[str]) -> Pairs:

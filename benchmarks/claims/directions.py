@@ -27,6 +27,7 @@ from common import DOCS, scored, table, write
 from rich.console import Console
 
 from bitext.pair import Pair
+from translucid.api.pivot_translator import PivotTranslator
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
 from translucid.data.readers.corpus import read_pairs, sources_of, targets_of
@@ -135,7 +136,7 @@ def without_english(run: Path, corpus: Path) -> str:
             pairs = [Pair(pair.target, pair.source) for pair in pairs]
         direct = Translator.load(run, source=source, target=target)
         scores, rates = [], []
-        for translator in (direct, direct.through("en")):
+        for translator in (direct, PivotTranslator.through(direct, "en")):
             texts = [translation.text for translation in translator.translate(sources_of(pairs), options, split=False)]
             scores.append(f"{scored(texts, pairs)[0]:.1f}")
             rates.append(percent(off_target_rate(texts, target, languages)))

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 from statistics import fmean
@@ -201,7 +202,9 @@ def tico(runs: Path, file: Path, base: Path, updates: int) -> str:
         translator = Translator.load(run, "cpu")
         systems = {f"fine-tuned with {context} sentences of context": translator}
         if context:
-            systems["the same, without its context"] = translator.without_context()
+            systems["the same, without its context"] = replace(
+                translator, pipeline=replace(translator.pipeline, context=None)
+            )
         for name, system in systems.items():
             bleu, half, chrf = scored(translated(system, test, console=Console(stderr=True)), test)
             rows.append([name, f"{bleu:.1f} ± {half:.1f}", f"{chrf:.1f}"])

@@ -118,8 +118,11 @@ def attention_rows(
     name: str, translator: Translator, turned: Translator, valid: Sequence[Phrase], test: Sequence[Phrase]
 ) -> list[list[str]]:
     """Score every variant of reading the attention, and the one chosen on validation data for both directions."""
-    chosen = next(iter(choose(translator.inspect(pairs_of(valid)), gold_of(valid))))
-    forward, backward = translator.inspect(pairs_of(test)), turned.inspect(pairs_of(test, turn=True))
+    chosen = next(iter(choose(translator.inspector.inspect(pairs_of(valid)), gold_of(valid))))
+    forward, backward = (
+        translator.inspector.inspect(pairs_of(test)),
+        turned.inspector.inspect(pairs_of(test, turn=True)),
+    )
     symmetric = [read_alignment(sentence, chosen, reverse) for sentence, reverse in zip(forward, backward, strict=True)]
     rows = [
         figures(name, "attention of both directions' models, chosen variant", alignment_score(symmetric, gold_of(test)))

@@ -147,7 +147,7 @@ def measured(translator: Translator, pairs: Sequence[Pair], name: str) -> list[M
     for pair in track(pairs, name, console=Console(stderr=True)):
         target = " ".join([*pair.prefix, pair.article])
         choice = pair.article, OPPOSITE[pair.article]
-        patching = translator.patch(pair.clean, pair.other, choice, target=target)
+        patching = translator.inspector.patch(pair.clean, pair.other, choice, target=target)
         # The prefix must end at the article that differs, not at an earlier one of the same form.
         assert patching.prefix == " ".join(pair.prefix), (pair, patching.prefix)
         results.append(Measured(pair, patching))

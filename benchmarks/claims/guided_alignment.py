@@ -136,7 +136,7 @@ def trained(
 
 def readings(run: RunFolder, name: str, layer: int | None, tested: Tested) -> list[Row]:
     """Return a row for the trained head, if any, and one for the best reading of whole layers by gold links."""
-    inspected = Translator.load(run.path, "cpu", "torch").inspect(tested.pairs)
+    inspected = Translator.load(run.path, "cpu", "torch").inspector.inspect(tested.pairs)
     bleu, half, _ = scored(translations(run, tested.translated, beam=5), tested.translated)
     rows = []
     best, score = next(iter(choose(inspected, tested.gold).items()))

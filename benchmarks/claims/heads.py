@@ -28,7 +28,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from bitext.pair import Pair
-from translucid.api.heads import criterion_of, score_curve, with_ablation
+from translucid.api.heads import criterion_of, score_curve
 from translucid.api.scoring import translated
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
@@ -72,7 +72,7 @@ class Measured(NamedTuple):
 
 def orders_of(translator: Translator, pairs: Sequence[Pair]) -> dict[str, list[str]]:
     """Return the names of all heads by the measure of importance, the least important first."""
-    model, maps, device = translator.model, translator.heads, translator.device
+    model, maps, device = translator.model, translator.inspector.heads, translator.device
     ids = [pair.ids for pair in translator.pipeline.pairs(pairs)]
     by_gradient = gradient_importance(model, maps, ids, device)
     by_ablation = ablation_importance(model, maps, ids, device)
@@ -101,7 +101,7 @@ def measured(name: str, run: Path, valid: Sequence[Pair], test: Sequence[Pair], 
     valid, test = valid[: size.valid], test[: size.test]
     orders = orders_of(translator, valid)
     ids = [pair.ids for pair in translator.pipeline.pairs(valid)]
-    means = mean_outputs(translator.model, head_names(translator.heads), ids, translator.device)
+    means = mean_outputs(translator.model, head_names(translator.inspector.heads), ids, translator.device)
     curves: Curves = {}
     criterion = criterion_of(translator, test)
     for order, heads in orders.items():
@@ -111,7 +111,7 @@ def measured(name: str, run: Path, valid: Sequence[Pair], test: Sequence[Pair], 
     at_random = []
     for seed in range(size.random_orders):
         LOG.rule(f"{name}: random order {seed + 1}")
-        heads = head_names(translator.heads)
+        heads = head_names(translator.inspector.heads)
         Random(seed).shuffle(heads)
         curve = score_curve(translator, test, heads, GREEDY, criterion=criterion, console=LOG)
         at_random.append([point.score for point in curve])
@@ -127,8 +127,8 @@ def one_off(name: str, translator: Translator, test: Sequence[Pair]) -> dict[str
     """Return the difference in BLEU with each head off, and whether a paired bootstrap finds it significant."""
     sources, references = [pair.source for pair in test], [[pair.target for pair in test]]
     systems = [("whole", translated(translator, sources, GREEDY, console=QUIET))]
-    for head in track(head_names(translator.heads), f"{name}: one head off", console=LOG):
-        ablated = with_ablation(translator, Ablation((head,)))
+    for head in track(head_names(translator.inspector.heads), f"{name}: one head off", console=LOG):
+        ablated = translator.with_ablation(Ablation((head,)))
         systems.append((head, translated(ablated, sources, GREEDY, console=QUIET)))
     _, scores = PairedTest(systems, {"BLEU": BLEU()}, references, test_type="bs", n_samples=1000)()
     baseline, *ablated_scores = scores["BLEU"]

@@ -91,7 +91,7 @@ def test_preferences_are_those_of_forced_decoding(trained_run, file):
             assert preferred == (
                 log_probability(translator, source, right) > log_probability(translator, source, wrong)
             )
-        (inspected,) = translator.forced_decoding([(ids, right)], contributions=True)
+        (inspected,) = translator.inspector.forced_decoding([(ids, right)], contributions=True)
         (position,) = (i for i, (a, b) in enumerate(zip(right, wrong, strict=True)) if a != b)
         shares = inspected.contributions.source[position]
         word_shares = {word: float(shares[slice(*span)].sum()) for word, span in words.items() if word[0] < 2}

@@ -13,6 +13,7 @@ from translucid.cli.main import run
 from translucid.data.document_context import lines_before
 from translucid.ground.errors import UserError
 from translucid.jobs import job as jobs
+from translucid.terminology.matching import terms_in
 
 LINES = ["a red one", "it is so", "it is so", "", "a green one", "it is so", "a blue one", "it is so", "a red one"]
 EXPECTED = ["uno rojo", "es rojo", "", "", "uno verde", "es verde", "uno azul", "es azul", "uno rojo"]
@@ -74,7 +75,9 @@ def test_inspection_covers_the_sentence_without_its_context(translator):
     assert inspected.source_words[:-1] == ["it", "is", "so"]
     (piece,) = translation.pieces
     context = translator.pipeline.context_ids(piece)
-    (full_pass,) = translator.forced_decoding([([*context, *piece.ids], translation.nbest[0].hypotheses[0].with_end)])
+    (full_pass,) = translator.inspector.forced_decoding(
+        [([*context, *piece.ids], translation.nbest[0].hypotheses[0].with_end)]
+    )
     assert full_pass.log_probs == pytest.approx(inspected.log_probs)
     for name, weights in inspected.maps.items():
         expected = full_pass.maps[name]
@@ -93,7 +96,7 @@ def test_contributions_and_terms_refer_to_the_sentence_itself(translator):
     (inspected,) = translation.inspect(contributions=True)
     assert inspected.contributions.source.shape == (len(inspected.target), len(inspected.source))
     with_terms = translator.with_terms([("red", "encarnado")])
-    assert with_terms.terms_in("it is so") == []
+    assert terms_in(with_terms.terms, "it is so") == []
     assert with_terms.translate("it is so", context="a red one").text == "es rojo"
 
 

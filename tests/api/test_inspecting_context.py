@@ -36,12 +36,12 @@ def test_context_words_are_part_of_what_is_inspected(translator, translation):
     assert inspected.contributions.source.shape == (len(inspected.target), len(inspected.source))
     (alone,) = translation.inspected
     assert torch.equal(alone.maps["decoder.0.cross"], inspected.maps["decoder.0.cross"][..., inspected.context :])
-    (forced,) = translator.inspect([("it is so", translation.text)], context=CONTEXT)
+    (forced,) = translator.inspector.inspect([("it is so", translation.text)], context=CONTEXT)
     assert forced.source == inspected.source and forced.log_probs == pytest.approx(inspected.log_probs)
     (piece,) = translation.pieces
     record = viewer_record(inspected, sides=SIDES)
     assert (record["context"], record["opening"], record["words"]) == (4, 4, [0, 1, 2, 4, 5, 6])
-    assert piece.before == translator.sentences_before(CONTEXT)
+    assert piece.before == translator.inspector.sentences_before(CONTEXT)
 
 
 def test_erasure_finds_the_word_that_decides(translator, translation):
@@ -55,7 +55,7 @@ def test_erasure_finds_the_word_that_decides(translator, translation):
     separator = translator.tokenizer.source_id(SEPARATOR)
     texts = translator.tokenizer.encode_source(["a one", "it is so"])
     ids = [*texts[0], separator, *texts[1], translator.model.eos]
-    (erased,) = translator.forced_decoding([(ids, case.target_ids)])
+    (erased,) = translator.inspector.forced_decoding([(ids, case.target_ids)])
     keep = torch.tensor([[word != "red" for word in case.source_words]])
     assert case.log_probs(keep)[0] == pytest.approx(torch.tensor(erased.word_log_probs()[:-1]), abs=1e-4)
     assert case.attention().shape == (2, 6)
@@ -64,10 +64,10 @@ def test_erasure_finds_the_word_that_decides(translator, translation):
 def test_lenses_and_the_beam_search_read_the_context(translator):
     for color, expected in (("red", "rojo"), ("blue", "azul")):
         context = f"a {color} one"
-        (lens,) = translator.lens("it is so", context=context)
+        (lens,) = translator.inspector.lens("it is so", context=context)
         assert lens.top[-1][1][0].strip("▁") in expected
-        assert translator.decoder_lens("it is so", context=context).translations[-1] == f"es {expected}"
-        tree = translator.trace("it is so", 2, context)
+        assert translator.inspector.decoder_lens("it is so", context=context).translations[-1] == f"es {expected}"
+        tree = translator.inspector.trace("it is so", 2, context)
         best = translator.tokenizer.decode(tree.tokens(tree.best))
         assert best == f"es {expected}"
 
@@ -124,7 +124,9 @@ def test_contributions_are_those_of_the_whole_pass(translator, translation):
     assert [contribution.source for contribution in shares] == [*WORDS, "it", "is", "so"]
     context = translation.contexts[0]
     ((piece, hypothesis),) = translation.parts
-    (full_pass,) = translator.forced_decoding([([*context, *piece.ids], hypothesis.with_end)], contributions=True)
+    (full_pass,) = translator.inspector.forced_decoding(
+        [([*context, *piece.ids], hypothesis.with_end)], contributions=True
+    )
     assert torch.equal(full_pass.contributions.source, inspected.contributions.source)
     with pytest.raises(UserError, match="no layer"):
         inspected.cross(layer=9)

@@ -3,7 +3,6 @@
 import pytest
 
 from translucid import Translator
-from translucid.api.lenses import layers_record
 from translucid.ground.errors import UserError
 
 TEXT = "I like soccer"
@@ -16,7 +15,7 @@ def translator(small_run):
 
 def test_the_last_layer_has_the_probabilities_of_the_translation(translator):
     translation = translator.translate(TEXT)
-    (lens,) = translator.lens(TEXT)
+    (lens,) = translator.inspector.lens(TEXT)
     *words, end = lens.words
     for word, (text, probability) in zip(words, translation.word_probabilities, strict=True):
         assert word.word == text
@@ -25,33 +24,32 @@ def test_the_last_layer_has_the_probabilities_of_the_translation(translator):
 
 
 def test_a_given_translation_is_forced(translator, monkeypatch):
-    (lens,) = translator.lens(TEXT, "Me gusta el fútbol")
-    (inspected,) = translator.inspect([(TEXT, "Me gusta el fútbol")])
+    (lens,) = translator.inspector.lens(TEXT, "Me gusta el fútbol")
+    (inspected,) = translator.inspector.inspect([(TEXT, "Me gusta el fútbol")])
     assert lens.target == inspected.target
     assert lens.log_probs[-1].tolist() == pytest.approx(inspected.log_probs, abs=1e-5)
     with pytest.raises(UserError, match=r"no tuned lens. Train one with `fit_lens`"):
-        translator.lens(TEXT, tuned=True)
+        translator.inspector.lens(TEXT, tuned=True)
     monkeypatch.setattr(translator.model, "max_length", 3)
     with pytest.raises(UserError, match="the model takes 3"):
-        translator.lens(TEXT, "Me gusta el fútbol")
+        translator.inspector.lens(TEXT, "Me gusta el fútbol")
 
 
 def test_each_sentence_has_its_own_lens(translator):
-    assert len(translator.lens("I like soccer. I like tea.")) == 2
-    assert translator.lens("12") == []
+    assert len(translator.inspector.lens("I like soccer. I like tea.")) == 2
+    assert translator.inspector.lens("12") == []
 
 
 def test_the_last_translation_of_the_decoder_lens_is_the_ordinary_one(translator):
     torch_only = Translator.load(translator.run, engine="torch")
-    lens = translator.decoder_lens("I like soccer. I like tea.", beam=2)
+    lens = translator.inspector.decoder_lens("I like soccer. I like tea.", beam=2)
     assert lens.layers == ["input", "0"]
     assert lens.translations[-1] == torch_only.translate("I like soccer. I like tea.", beam=2).text
     assert lens.translations[0] != lens.translations[1]
 
 
 def test_the_record_for_pages(translator):
-    record = layers_record(translator, TEXT, "Me gusta el fútbol")
-    (piece,) = record["pieces"]
-    assert [word["word"] for word in piece["words"]] == ["Me", "gusta", "el", "fútbol", "</s>"]
-    assert all(len(word["layers"]) == 2 for word in piece["words"])
-    assert record["encoder"] == translator.decoder_lens(TEXT).to_json()
+    record = translator.inspector.layers_details(TEXT, "Me gusta el fútbol")
+    assert [word["word"] for word in record["words"]] == ["Me", "gusta", "el", "fútbol", "</s>"]
+    assert all(len(word["layers"]) == 2 for word in record["words"])
+    assert record["encoder"] == translator.inspector.decoder_lens(TEXT).to_json()

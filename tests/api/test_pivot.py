@@ -114,8 +114,8 @@ def test_words_are_aligned_by_way_of_the_pivot(pivot):
 
 def test_a_translation_from_elsewhere_is_aligned_by_way_of_the_first_step(pivot, steps):
     first = steps[0].translate(TEXTS[0])
-    expected = composed_alignment(first.alignment, steps[1].align(first.text, "J'aime le football."))
-    assert pivot.align(TEXTS[0], "J'aime le football.") == expected != []
+    expected = composed_alignment(first.alignment, steps[1].inspector.align(first.text, "J'aime le football."))
+    assert pivot.inspector.align(TEXTS[0], "J'aime le football.") == expected != []
 
 
 def test_several_outputs_are_those_of_the_second_step(pivot, steps):
@@ -139,8 +139,8 @@ def test_options_change_both_steps_and_own_settings_stay(pivot):
 
 
 def test_the_confidence_is_the_product_of_both(pivot):
-    assert pivot.has_confidence
-    assessed = list(pivot.assessed(pivot.translate(TEXTS)))
+    assert pivot.quality.has_confidence
+    assessed = list(pivot.quality.assessed(pivot.translate(TEXTS)))
     for translation in (assessed[0], assessed[2]):
         first, second = translation.first.confidence, translation.second.confidence
         assert translation.confidence == pytest.approx(first * second) and 0 < first != second
@@ -179,7 +179,7 @@ def test_a_multilingual_model_goes_through_one_of_its_languages(tmp_path):
     many_languages_folder(tmp_path / "theirs", codes=("en", "es", "fr"))
     import_model(tmp_path / "theirs", tmp_path / "many")
     direct = Translator.load(tmp_path / "many", "cpu", "torch", source="es", target="fr")
-    pivot_translator = direct.through("eng_Latn")
+    pivot_translator = PivotTranslator.through(direct, "eng_Latn")
     english = direct.between("es", "en").translate(TEXTS[0]).text
     assert pivot_translator.languages == ("es", "fr") and pivot_translator.pivot == "en"
     assert pivot_translator.translate(TEXTS[0]).first.text == english
@@ -187,6 +187,6 @@ def test_a_multilingual_model_goes_through_one_of_its_languages(tmp_path):
     assert pivot_translator.second.model is pivot_translator.first.model is direct.model
     for code in ("es", "fr"):
         with pytest.raises(UserError, match=f"{code} is the source or the target language itself"):
-            direct.through(code)
+            PivotTranslator.through(direct, code)
     with pytest.raises(UserError, match="does not have the target language 'xx'"):
-        direct.through("xx")
+        PivotTranslator.through(direct, "xx")

@@ -132,14 +132,14 @@ def test_the_best_of_several_sentences_are_the_best_sums(translator):
 
 def test_token_log_probabilities_are_those_of_each_translation(translator):
     translation = translator.translate("I like soccer. %s You sing.", beam=2, nbest=2)
-    rows = translator.token_log_probabilities(translation)
+    rows = translation.token_log_probabilities
     assert len(rows) == 2
     for row, candidate in zip(rows, translation.nbest, strict=True):
         assert sum(value for _, value in row) == pytest.approx(
             sum(hypothesis.log_probability for hypothesis in candidate.hypotheses), abs=1e-4
         )
         assert [piece for piece, _ in row].count("</s>") == 2
-    assert translator.token_log_probabilities(translator.translate("")) == [[]]
+    assert translator.translate("").token_log_probabilities == [[]]
 
 
 def test_options_can_be_keywords(translator):
@@ -214,9 +214,9 @@ def test_alignments_count_words_between_spaces(translator, character):
     words = len(linked_words(marked))
     assert words == 8
     translation = translator.translate(marked)
-    (inspected,) = translator.inspect([(marked, target)])
+    (inspected,) = translator.inspector.inspect([(marked, target)])
     read = read_alignment(inspected, translator.configuration.alignment)
-    linked = [translator.align(marked, target), read]
+    linked = [translator.inspector.align(marked, target), read]
     assert linked[0] == linked[1] and max(s for s, _ in read) < words and max(t for _, t in read) < 7
     assert max(s for s, _ in translation.alignment) < words
     assert max(t for _, t in translation.alignment) < len(linked_words(translation.text))
@@ -231,12 +231,12 @@ def test_signs_that_the_vocabulary_lacks_stay_at_the_ends(translator, text):
     links = [(source - moved, target - moved) for source, target in translation.alignment]
     assert set(plain.alignment) <= set(links)
     assert max(target for _, target in translation.alignment) == len(linked_words(translation.text)) - 1
-    (confidences,) = translator.word_probabilities([translation])
+    (confidences,) = translator.quality.word_probabilities([translation])
     assert [word for word, _ in confidences] == translation.text.split()
 
 
 def test_parts_of_a_word_have_more_pieces_than_the_word(translator):
-    assert translator.joins("t", "he") and not translator.joins("the", "the")
+    assert translator.tokenizer.joins("t", "he") and not translator.tokenizer.joins("the", "the")
 
 
 def test_reading_the_attention_changes_no_translation(translator):
@@ -247,9 +247,9 @@ def test_reading_the_attention_changes_no_translation(translator):
 
 def test_perplexity_is_that_of_the_cross_entropy_in_float64(translator):
     pairs = [(p.source, p.target) for p in generate(30, split="test", max_words=7)] + [("I sing " * 30, "Canto")]
-    forced, too_long = translator.forced_scores(pairs)
+    forced, too_long = translator.inspector.forced_scores(pairs)
     total, correct, count = 0.0, 0, 0
-    short = [pair.ids for pair in translator.pipeline.pairs(pairs) if pair.longest <= translator.longest]
+    short = [pair.ids for pair in translator.pipeline.pairs(pairs) if pair.longest <= translator.pipeline.longest]
     for source, target in short:
         logits = translator.model(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))[0].double()
         total += torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction="sum").item()
@@ -264,16 +264,16 @@ def test_perplexity_is_that_of_the_cross_entropy_in_float64(translator):
 def test_perplexity_is_computed_in_chunks_independently_of_the_batch(translator, monkeypatch):
     pairs = [(p.source, p.target) for p in generate(25, split="test", max_words=7)]
     # Skip pairs that are too long for the model.
-    pairs = [pair for pair in pairs if translator.forced_scores([pair])[0]]
+    pairs = [pair for pair in pairs if translator.inspector.forced_scores([pair])[0]]
     assert len(pairs) > 5
-    at_once, _ = translator.forced_scores(pairs)
+    at_once, _ = translator.inspector.forced_scores(pairs)
     shapes = []
     hook = translator.model.output.register_forward_hook(lambda module, inputs, logits: shapes.append(logits.shape))
     monkeypatch.setattr(pair_scores, "ROWS", 7)
-    by_seven, _ = translator.forced_scores(pairs)
+    by_seven, _ = translator.inspector.forced_scores(pairs)
     hook.remove()
     assert max(shape.numel() // shape[-1] for shape in shapes) == 7
-    alone, _ = zip(*(translator.forced_scores([pair]) for pair in pairs), strict=True)
+    alone, _ = zip(*(translator.inspector.forced_scores([pair]) for pair in pairs), strict=True)
     entropy = sum(math.log(scores.perplexity) * scores.tokens for scores in alone)
     assert sum(scores.tokens for scores in alone) == by_seven.tokens == at_once.tokens
     for perplexity in by_seven.perplexity, math.exp(entropy / at_once.tokens):
@@ -283,11 +283,11 @@ def test_perplexity_is_computed_in_chunks_independently_of_the_batch(translator,
 
 
 def test_there_is_no_perplexity_of_nothing(translator):
-    assert translator.forced_scores([("I sing " * 300, "Canto")]) == (None, 1)
+    assert translator.inspector.forced_scores([("I sing " * 300, "Canto")]) == (None, 1)
 
 
 def test_the_tree_of_a_search_is_that_of_the_translation(translator):
-    trace = translator.trace("She likes soccer", 3)
+    trace = translator.inspector.trace("She likes soccer", 3)
     (hypothesis,) = translator.translate("She likes soccer", beam=3).nbest[0].hypotheses
     assert trace.tokens(trace.best) == hypothesis.with_end
     assert trace.nodes[trace.best].log_prob == pytest.approx(hypothesis.log_probability, abs=1e-4)
@@ -295,7 +295,7 @@ def test_the_tree_of_a_search_is_that_of_the_translation(translator):
     assert {token: trace.name(token) for token in names} == names
     for text in ("She likes soccer " * 20, ""):
         with pytest.raises(UserError, match="for one sentence"):
-            translator.trace(text, 3)
+            translator.inspector.trace(text, 3)
 
 
 def test_texts_are_split_into_sentences_unless_they_are_not_to_be(translator):

@@ -92,7 +92,7 @@ def test_both_engines_and_all_ways_to_ask_say_the_same(fitted):
         assert [word for word, _ in first.word_probabilities] == [word for word, _ in second.word_probabilities]
         assert dict(first.word_probabilities) == pytest.approx(dict(second.word_probabilities), abs=1e-3)
     translations = torch_translator.translate(TEXTS)
-    assert torch_translator.confidences(translations) == [
+    assert torch_translator.quality.confidences(translations) == [
         pytest.approx(translation.confidence, abs=1e-5) for translation in translations
     ]
     (segment,) = SegmentTranslator(torch_translator).stream([TaggedText(TEXTS[0])])
@@ -106,7 +106,7 @@ def test_a_word_has_the_product_of_its_pieces(small_run, pairs, engine):
     translations = translator.translate([*sources, f"{sources[0]} https://example.com"])
     compared = 0
     for translation in translations:
-        *tokens, _ = translator.token_log_probabilities(translation)[0]
+        *tokens, _ = translation.token_log_probabilities[0]
         if len(translation.parts) == 1 and len(translation.pieces) == 1:
             compared += 1
             words = [[value for _, value in tokens[:1]]]
@@ -139,7 +139,7 @@ def test_dropout_features_do_not_depend_on_calls_or_batches(fitted):
     run, result = fitted("--features", "dropout", "--dropout-passes", 4)
     assert "dropout" in result.out
     translator = Translator.load(run, "cpu")
-    assert translator.estimator.passes == 4
+    assert translator.quality.estimator.passes == 4
     alone = translator.translate("I like soccer.").confidence
     beside_another = translator.translate(["She works.", "I like soccer."])[1].confidence
     assert alone == pytest.approx(beside_another, rel=1e-6)  # another seed changes it by 2e-4
@@ -156,7 +156,7 @@ def test_an_estimator_of_another_model_is_reported_and_ignored(fitted, small_run
     assert "another model" in result.err and len(result.err.splitlines()) <= 2
     record = json.loads((run / "confidence.json").read_text())
     (run / "confidence.json").write_text(json.dumps({**record, "languages": ["en", "fr"]}))
-    assert "translations from en to fr" in Translator.load(run, "cpu").estimator_note
+    assert "translations from en to fr" in Translator.load(run, "cpu").quality.estimator_note
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_a_damaged_file_is_one_line(fitted, call, damage):
 
 def test_an_ensemble_does_not_use_the_estimator_of_its_first_run(fitted):
     run, _ = fitted("--features", "search")
-    assert Translator.load(run, "cpu", "torch").estimator
-    assert Translator.load(run, "cpu", "torch", others=[run]).estimator is None
+    assert Translator.load(run, "cpu", "torch").quality.estimator
+    assert Translator.load(run, "cpu", "torch", others=[run]).quality.estimator is None
 
 
 def test_a_diagram_is_drawn_and_not_overwritten(fitted, pairs, tmp_path, call):
@@ -228,9 +228,9 @@ def test_other_features_say_something_else(fitted):
 def test_warnings_are_the_same_whether_the_attention_was_read_or_not(fitted, monkeypatch):
     run, _ = fitted()
     translator = Translator.load(run, "cpu")
-    limits = translator.estimator.detached
+    limits = translator.quality.estimator.detached
     assert limits and not any("detached" in w for w in translator.translate("She works at the hospital.").warnings)
-    low = translator.estimator.model_copy(update={"detached": limits.model_copy(update={"limit": -9.0})})
+    low = translator.quality.estimator.model_copy(update={"detached": limits.model_copy(update={"limit": -9.0})})
     monkeypatch.setattr(LoadedRun, "confidence", lambda self, languages: (low, ""))
     unread, read = (translator.translate("She works at the hospital.") for _ in range(2))
     assert read.alignment and read.warnings == unread.warnings

@@ -27,9 +27,9 @@ def tuned(small_run, corpus, tmp_path_factory):
 def test_the_lens_is_used_from_then_on(tuned, small_run):
     translator, before = Translator.load(tuned), Translator.load(small_run)
     (lens,), (plain,), (logit,) = (
-        translator.lens(TEXT, TARGET),
-        before.lens(TEXT, TARGET),
-        translator.lens(TEXT, TARGET, tuned=False),
+        translator.inspector.lens(TEXT, TARGET),
+        before.inspector.lens(TEXT, TARGET),
+        translator.inspector.lens(TEXT, TARGET, tuned=False),
     )
     assert (lens.tuned, plain.tuned, logit.tuned) == (True, False, False)
     assert logit.to_json() == plain.to_json()
@@ -65,7 +65,7 @@ def test_look_saves_the_layers(call, tuned, tmp_path, ending):
     result = call("look", tuned, TEXT, "--target", TARGET, "--lens", "tuned", "--save", file)
     assert result.code == 0, result.err
     assert [line.split()[0] for line in result.out.splitlines()[:6]] == ["input", *TARGET.split(), "</s>"]
-    (lens,) = Translator.load(tuned).lens(TEXT, TARGET)
+    (lens,) = Translator.load(tuned).inspector.lens(TEXT, TARGET)
     if ending == "json":
         assert json.loads(file.read_text()) == [lens.to_json()]
     elif ending == "npz":
@@ -82,7 +82,7 @@ def test_look_saves_the_translation_from_each_layer(call, small_run, tmp_path):
     file = tmp_path / "layers.json"
     result = call("look", small_run, TEXT, "--lens", "decoder", "--save", file)
     assert result.code == 0, result.err
-    assert json.loads(file.read_text()) == Translator.load(small_run).decoder_lens(TEXT).to_json()
+    assert json.loads(file.read_text()) == Translator.load(small_run).inspector.decoder_lens(TEXT).to_json()
 
 
 def test_options_that_do_not_go_with_a_lens(call, small_run, tmp_path):

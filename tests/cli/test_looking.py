@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from translucid import Translator
+from translucid.api.inspector import Inspector
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.alignment_error import to_pharaoh
@@ -108,7 +109,7 @@ def test_a_run_with_a_beam_of_one_is_looked_into(call, greedy, tmp_path):
     result = call("draw", "beam", greedy, "I like soccer", "--beam", 1, "--out", tmp_path / "x.svg")
     assert result.code == 0, result.err
     translator = Translator.load(greedy, engine="torch")
-    trace = translator.trace("I like soccer", 1)
+    trace = translator.inspector.trace("I like soccer", 1)
     assert trace.best is not None
     tokens = [trace.nodes[i].token for i in trace.path(trace.best)]
     assert translator.tokenizer.decode(tokens[:-1]) == translator.translate("I like soccer").text
@@ -202,13 +203,13 @@ def test_gold_that_does_not_fit_is_one_clear_line(call, small_run, gold, tmp_pat
 
 def test_align_counts_pairs_on_from_part_to_part(call, small_run, monkeypatch, tmp_path):
     calls = []
-    inspect = Translator.inspect
+    inspect = Inspector.inspect
 
     def record_call(self, pairs, *, first=1, **changes):
         calls.append((first, len(pairs)))
         return inspect(self, pairs, first=first, **changes)
 
-    monkeypatch.setattr(Translator, "inspect", record_call)
+    monkeypatch.setattr(Inspector, "inspect", record_call)
     (tmp_path / "pairs.tsv").write_text("a\tb\n" * 600)
     assert call("align", small_run, "--reverse", small_run, "--pairs", tmp_path / "pairs.tsv").code == 0
     assert calls == [(1, 256), (1, 256), (257, 256), (257, 256), (513, 88), (513, 88)]
@@ -271,7 +272,7 @@ def test_the_attention_over_a_corpus_is_a_file_for_numpy(call, small_run, corpus
     pairs = list(read_pairs(corpus / "test.tsv"))
     translator = Translator.load(small_run, "cpu")
     for i in (0, 19):
-        (inspection,) = translator.inspect([pairs[i]])
+        (inspection,) = translator.inspector.inspect([pairs[i]])
         assert loaded[f"{i}/target"].tolist() == inspection.target
         np.testing.assert_allclose(loaded[f"{i}/decoder.0.cross"], inspection.maps["decoder.0.cross"], atol=1e-3)
     for wrong in (["--save", tmp_path / "a.html"], [], ["--save", tmp_path / "a.npz", "--target", "x"]):

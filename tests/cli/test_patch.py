@@ -18,7 +18,7 @@ def test_the_command_prints_what_python_returns(call, small_run):
     assert "encoder states" in printed.out and "soccer→music" in printed.out
     record = json.loads(call("patch", small_run, *SENTENCES, *CHOICE, "--json").out)
     translator = Translator.load(small_run, engine="torch")
-    patching = translator.patch(*SENTENCES, ("gusta", "hay"), target="me gusta el fútbol")
+    patching = translator.inspector.patch(*SENTENCES, ("gusta", "hay"), target="me gusta el fútbol")
     assert record == patching.to_json()
     assert f"{patching.log_odds[0]:+.2f} nats" in printed.out
     chosen = json.loads(call("patch", small_run, *SENTENCES, *CHOICE, "--json", "--pairs", "2-2").out)

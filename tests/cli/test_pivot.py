@@ -60,7 +60,7 @@ def test_a_multilingual_run_does_both_steps(call, multilingual):
     translator = Translator.load(multilingual, "cpu", source="es", target="fr")
     languages = ["--source-language", "es", "--target-language", "fr"]
     result = call("translate", multilingual, *languages, "--pivot", "en", TEXTS[0])
-    assert result.out.rstrip("\n") == translator.through("en").translate(TEXTS[0]).text
+    assert result.out.rstrip("\n") == PivotTranslator.through(translator, "en").translate(TEXTS[0]).text
     result = call("translate", multilingual, *languages, "--pivot", "es", TEXTS[0])
     assert result.code == 2 and "es is the source or the target language itself" in result.err
 

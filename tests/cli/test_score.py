@@ -71,12 +71,12 @@ def test_a_line_that_is_bad_on_both_sides_is_one_and_a_missing_end_loses_nothing
 
 def test_in_python_one_pair_or_many(small_run):
     translator = Translator.load(small_run)
-    score = translator.score("She works.", "Ella trabaja.")
-    scores = translator.score(["I sing.", "She works."], ["Canto.", "Ella trabaja."])
+    score = translator.inspector.score("She works.", "Ella trabaja.")
+    scores = translator.inspector.score(["I sing.", "She works."], ["Canto.", "Ella trabaja."])
     assert scores[1].tokens == score.tokens
     assert scores[1].log_probability == pytest.approx(score.log_probability, abs=1e-4)
     assert score.log_probability < 0 < score.perplexity
     with pytest.raises(UserError, match="pair 2: there is no source"):
-        translator.score(["I sing.", " "], ["Canto.", "x"])
+        translator.inspector.score(["I sing.", " "], ["Canto.", "x"])
     with pytest.raises(ValueError, match="1 sources and 0 targets"):
-        translator.score(["I sing."], [])
+        translator.inspector.score(["I sing."], [])

@@ -144,7 +144,9 @@ def test_all_commands_with_alignments_use_the_layer(run, small_run, gold, call):
     translator, base = Translator.load(run, "cpu"), Translator.load(small_run, "cpu")
     text = "She likes the red book."
     assert translator.translate(text).text == base.translate(text).text
-    (after,), (before,) = (loaded.inspect([(text, "Le gusta el libro rojo.")]) for loaded in (translator, base))
+    (after,), (before,) = (
+        loaded.inspector.inspect([(text, "Le gusta el libro rojo.")]) for loaded in (translator, base)
+    )
     options = translator.configuration.alignment
     assert before.links is None and weights_of(after, options).soft_links() != weights_of(before, options).soft_links()
     line = call("translate", run, "--alignments", text).out.strip()
@@ -154,7 +156,7 @@ def test_all_commands_with_alignments_use_the_layer(run, small_run, gold, call):
 def test_tags_are_placed_by_the_layer(run):
     """A layer that links every target word to the last source word puts an element of that word around all of them."""
     translator = Translator.load(run, "cpu")
-    layer = translator.alignment_layer
+    layer = translator.inspector.alignment_layer
     layer.forward = lambda features, pieces, states, mask: weights_on_one_piece(pieces, mask, -2)
     source = "The house is red"
     marks = Mark(13, "<b>", Side.opens, 0), Mark(16, "</b>", Side.closes, 0)
@@ -186,8 +188,8 @@ def test_a_layer_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
 
 
 def test_the_layer_applies_only_to_its_model(run, train, tmp_path, call):
-    assert Translator.load(run, "cpu").alignment_layer
-    assert Translator.load(run, "cpu", "torch", others=[run]).alignment_layer is None
+    assert Translator.load(run, "cpu").inspector.alignment_layer
+    assert Translator.load(run, "cpu", "torch", others=[run]).inspector.alignment_layer is None
     other_run = tmp_path / "other"
     train(other_run, "training.max_steps=8")
     shutil.copy(run / "alignment.safetensors", other_run)

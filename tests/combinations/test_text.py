@@ -1,6 +1,7 @@
 """All that feeds text to a model masks placeholders and restores them, as `translate` does."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -26,15 +27,15 @@ def translator(runs):
 
 
 def test_a_score_and_a_perplexity_have_no_unknown_tokens(translator):
-    assert SPECIAL.unknown not in translator.score(SOURCE, TARGET).tokens
-    masked = translator.score("Ana likes ⟦1⟧ and ⟦2⟧.", "A Ana le gusta ⟦1⟧ y ⟦2⟧.")
-    assert translator.score(SOURCE, TARGET).log_probability == pytest.approx(masked.log_probability, abs=1e-6)
-    forced, _ = translator.forced_scores([(SOURCE, TARGET)])
+    assert SPECIAL.unknown not in translator.inspector.score(SOURCE, TARGET).tokens
+    masked = translator.inspector.score("Ana likes ⟦1⟧ and ⟦2⟧.", "A Ana le gusta ⟦1⟧ y ⟦2⟧.")
+    assert translator.inspector.score(SOURCE, TARGET).log_probability == pytest.approx(masked.log_probability, abs=1e-6)
+    forced, _ = translator.inspector.forced_scores([(SOURCE, TARGET)])
     assert forced.perplexity == pytest.approx(masked.perplexity, rel=1e-5)
 
 
 def test_forced_decoding_reads_masks_and_links_the_words_of_the_texts(translator):
-    (inspected,) = translator.inspect([(SOURCE, TARGET)])
+    (inspected,) = translator.inspector.inspect([(SOURCE, TARGET)])
     assert "<unk>" not in inspected.source and "<unk>" not in inspected.target
     assert [" ".join(words) for words in inspected.text_words] == [SOURCE, TARGET]
 
@@ -111,7 +112,7 @@ def test_another_direction_reads_placeholders_as_its_own_run_does(runs, translat
 
 def test_texts_that_differ_in_placeholders_alone_are_ranked_each_for_itself(runs, translator):
     texts = ["Ana likes %s.", "Ana likes {{ a b }}."]
-    ranked = translator.ranked(channel(runs, translator))
+    ranked = replace(translator, ranking=channel(runs, translator))
     batched = ranked.translate(texts, beam=4)
     assert len({translation.score for translation in batched}) == 2
     assert [translation.score for translation in batched] == pytest.approx(

@@ -59,7 +59,7 @@ def equation(device, run):
 def confidence_features(device, run):
     translator = Translator.load(run, str(device), "torch")
     parts = translator.translate(TEXT).parts
-    (features,) = translator.observer.observed(parts, ["attention", "dropout"], 3)
+    (features,) = translator.quality.observed(parts, ["attention", "dropout"], 3)
     assert features.dropout_log_probs.shape == (3,)
     return [torch.from_numpy(features.attention), torch.from_numpy(features.token_log_probs)]
 

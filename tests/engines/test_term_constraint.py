@@ -1,13 +1,10 @@
 """Terms are applied: missing terms are decoded with constraints, in place of the words that the model chose."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.api.translation import word_weights
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
@@ -22,7 +19,7 @@ from translucid.engines.term_constraint import (
 )
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import MatchAnnotation
-from translucid.terminology.matching import Lemmas, TermList
+from translucid.terminology.matching import Lemmas, TermList, terms_in
 from translucid.terminology.term import terms_of
 from translucid.terminology.term_forms import TermForms
 
@@ -92,7 +89,7 @@ class MeanLogProbability:
 def test_a_translation_with_terms_is_judged_by_the_free_one(translator):
     """The model has not chosen the terms, so that their probability says nothing about the translation."""
     constrained = translator.with_terms([("soccer", "doctora"), ("teacher", "conejo"), ("beach", "libro")])
-    confidences, changed = constrained.observer.confidences, 0
+    confidences, changed = constrained.quality.confidences, 0
     for text in TEXTS:
         free, translation = translator.translate(text), constrained.translate(text, beam=5, nbest=3)
         scores = [alternative.score for alternative in translation.nbest]
@@ -141,7 +138,7 @@ def test_the_unconstrained_translation_determines_where_a_term_goes(translator):
     """Each word of a term is linked to the first piece of a word of the translation."""
     torch_engine = translator.torch_engine
     terms = TermList(terms_of([("soccer", "x"), ("the beach", "y")]))
-    constraint = TermConstraint(lambda: torch_engine, terms, translator.tokenizer, partial(word_weights, translator))
+    constraint = TermConstraint(lambda: torch_engine, terms, translator.tokenizer, translator.inspector.word_weights)
     ids = translator.pipeline.encode(TEXTS[3]).ids
     ((best,),) = torch_engine.decode([ids], translator.configuration.decoding)
     text = translator.tokenizer.decode(best.tokens)
@@ -287,13 +284,13 @@ def test_a_term_has_its_tag_wherever_the_attention_looks(translator):
 
 def test_terms_in_placeholders_and_addresses_are_none(translator):
     constrained = translator.with_terms([("soccer", "balompié")])
-    assert constrained.terms_in("See {soccer}, www.soccer.example and %(soccer)s.") == []
-    assert [match.start for match in constrained.terms_in("{soccer} soccer")] == [9]
+    assert terms_in(constrained.terms, "See {soccer}, www.soccer.example and %(soccer)s.") == []
+    assert [match.start for match in terms_in(constrained.terms, "{soccer} soccer")] == [9]
 
 
 def test_terms_are_reported_where_near_matches_are_shown_too(translator):
     constrained = translator.with_terms([("soccer", "足球")]).with_steps(MatchAnnotation(None, 100))
-    assert [str(match.text) for match in constrained.terms_in("I like soccer.")] == ["soccer"]
+    assert [str(match.text) for match in terms_in(constrained.terms, "I like soccer.")] == ["soccer"]
     assert constrained.between(None, None).terms is constrained.terms
 
 

@@ -176,8 +176,8 @@ def test_a_translator_translates_scores_and_inspects_with_heads_off(translator):
         reference.score(TEXT, "un libro").log_probability, abs=1e-3
     )
     (inspected,), (reference_inspected,) = (
-        ablated.inspect([(TEXT, "un libro")]),
-        reference.inspect([(TEXT, "un libro")]),
+        ablated.inspector.inspect([(TEXT, "un libro")]),
+        reference.inspector.inspect([(TEXT, "un libro")]),
     )
     assert_close(inspected.cross(), reference_inspected.cross(), rtol=1e-3, atol=1e-4)
     assert ablated.ablated().translate(TEXT) == translator.translate(TEXT) == before
@@ -199,7 +199,7 @@ def test_the_mean_of_a_head_replaces_its_output(translator):
 
 
 def test_names_of_heads_are_checked_and_the_nearest_is_named(translator):
-    assert head_names(translator.heads)[:3] == [
+    assert head_names(translator.inspector.heads)[:3] == [
         "encoder.0.self.head.0",
         "encoder.0.self.head.1",
         "decoder.0.self.head.0",

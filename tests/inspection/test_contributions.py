@@ -251,7 +251,7 @@ def test_undefined_contributions_are_saved_as_null(tmp_path):
 
 def test_a_translator_has_contributions_of_given_pairs_and_of_its_translations(small_run):
     translator = Translator.load(small_run)
-    (inspected,) = translator.inspect([("I like soccer", "Me gusta el fútbol")], contributions=True)
+    (inspected,) = translator.inspector.inspect([("I like soccer", "Me gusta el fútbol")], contributions=True)
     assert len(inspected.source_contributions()) == len(inspected.target_words)
     (translated,) = translator.translate("I like soccer").inspect(contributions=True)
     assert translated.contributions.source.shape == (len(translated.target), len(translated.source))

@@ -135,7 +135,7 @@ def test_bleu_with_heads_off_is_that_of_a_model_without_their_columns(untrained)
     """The references are the model's own translations, so BLEU starts at 100 and falls."""
     translator = Translator.load(untrained("transformer"), "cpu", "torch")
     pairs = [pair._replace(target=translator.translate(pair.source).text) for pair in PAIRS]
-    order = head_names(translator.heads)
+    order = head_names(translator.inspector.heads)
     criterion = criterion_of(translator, pairs)
     points = score_curve(translator, pairs, order, criterion=criterion, console=QUIET)
     assert points[0] == CurvePoint(0, pytest.approx(100)) and [point.off for point in points] == [0, 1, 2, 3, 4, 5, 6]
@@ -187,7 +187,7 @@ def valid(tmp_path):
 def test_the_command_measures_all_heads(call, untrained, valid, tmp_path, shape):  # noqa: F811 - a fixture
     completed = call("heads", untrained(shape), "--valid", valid, "--beam", 2, "--save", tmp_path / "heads.svg")
     assert completed.code == 0, completed.err
-    names = head_names(Translator.load(untrained(shape), "cpu", "torch").heads)
+    names = head_names(Translator.load(untrained(shape), "cpu", "torch").inspector.heads)
     lines = completed.out.splitlines()
     assert sorted(line.split()[0] for line in lines[1 : len(names) + 1]) == sorted(names)
     assert lines[0].split() == ["head", "gradient", "ablation"]

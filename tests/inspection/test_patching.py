@@ -13,7 +13,7 @@ from bitext.cancellation import call_between_steps
 from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder, marian_folder
 from translucid import Translator
-from translucid.api.patching import contrasting_sentence
+from translucid.api.inspector import Inspector
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.inspection.patching import (
@@ -265,7 +265,7 @@ def marian(tmp_path_factory):
 
 
 def test_a_marian_model_opened_in_place(marian):
-    patching = marian.patch("I like soccer", "I like music", ("gusta", "hay"), target="me gusta el fútbol")
+    patching = marian.inspector.patch("I like soccer", "I like music", ("gusta", "hay"), target="me gusta el fútbol")
     encoder, cross, decoder = patching.parts
     assert encoder.words == ["I", "like", "music", "</s>"] and encoder.clean_words[2] == "soccer"
     assert encoder.layers == ["embeddings", "layer 0", "layer 1"]
@@ -276,7 +276,7 @@ def test_a_marian_model_opened_in_place(marian):
     (choice,) = choices(marian.tokenizer, ids.target, ("gusta", "hay"))
     probabilities = []
     for piece in choice.pieces:
-        (scored,) = marian.forced_decoding([(ids.source, [*choice.prefix, piece])])
+        (scored,) = marian.inspector.forced_decoding([(ids.source, [*choice.prefix, piece])])
         probabilities.append(scored.log_probs[-1])
     assert patching.log_odds[0] == pytest.approx(probabilities[0] - probabilities[1], abs=1e-4)
     # Words that are equal in both sentences have equal embeddings.
@@ -289,7 +289,7 @@ def test_a_marian_model_opened_in_place(marian):
 def test_language_tokens_are_places_of_their_own(tmp_path):
     many_languages_folder(tmp_path / "theirs", end=1.0)
     translator = Translator.load(tmp_path / "theirs", "cpu", "torch", source="en", target="es")
-    patching = translator.patch(
+    patching = translator.inspector.patch(
         "I like soccer", "I like the music", ("gusta", "hay"), target="me gusta", pairs=[(2, 3)]
     )
     encoder, cross, _ = patching.parts
@@ -319,7 +319,7 @@ def test_of_several_places_the_runs_differ_most_at_the_chosen_one(marian):
             log_odds.append((logits[choice.pieces[0]] - logits[choice.pieces[1]]).item())
         differences.append((abs(log_odds[0] - log_odds[1]), text))
     assert len(differences) == 2
-    assert marian.patch(*sources, ("el", "la"), target=target).prefix == max(differences)[1]
+    assert marian.inspector.patch(*sources, ("el", "la"), target=target).prefix == max(differences)[1]
 
 
 def test_long_translations_are_patched_in_steps_of_a_limited_size(marian, monkeypatch):
@@ -334,7 +334,7 @@ def test_long_translations_are_patched_in_steps_of_a_limited_size(marian, monkey
     monkeypatch.setattr(import_module("translucid.inspection.patching"), "TOKENS", 64)
     target = "el fútbol me gusta y " * 3
     with call_between_steps(lambda: steps.append(len(sizes))):
-        marian.patch("I like soccer", "I like music", ("gusta", "hay"), target=target)
+        marian.inspector.patch("I like soccer", "I like music", ("gusta", "hay"), target=target)
     assert len(sizes) > 50 and max(sizes) <= 64
     calls_per_step = [after - before for before, after in pairwise([0, *steps, len(sizes)])]
     assert max(calls_per_step) <= 2
@@ -350,9 +350,9 @@ def test_long_translations_are_patched_in_steps_of_a_limited_size(marian, monkey
 )
 def test_inputs_that_can_not_be_patched(marian, arguments, message):
     with pytest.raises(UserError, match=message):
-        marian.patch(*arguments, ("gusta", "hay"), target="me gusta")
+        marian.inspector.patch(*arguments, ("gusta", "hay"), target="me gusta")
     with pytest.raises(UserError, match="no pair of words 2-3: the sentences have 3 and 3"):
-        marian.patch("I like soccer", "I like music", ("gusta", "hay"), target="me gusta", pairs=[(2, 3)])
+        marian.inspector.patch("I like soccer", "I like music", ("gusta", "hay"), target="me gusta", pairs=[(2, 3)])
 
 
 EMBEDDINGS = {"▁cat": (1, 0), "▁cats": (1, 0.1), "▁fox": (1, 0.2), "bird": (1, 0.3), "▁horse": (1, 0.4)}
@@ -388,7 +388,7 @@ def test_the_offered_sentence_differs_in_one_word_and_so_does_its_translation(tr
     model = SimpleNamespace(source_embedding=SimpleNamespace(tokens=tokens))
     translator = SimpleNamespace(tokenizer=tokenizer, model=model, translate=translate)
     if offered:
-        assert contrasting_sentence(translator, "the cat sleeps.", "B C.") == offered
+        assert Inspector(translator).contrasting_sentence("the cat sleeps.", "B C.") == offered
     else:
         with pytest.raises(UserError, match="no similar sentence"):
-            contrasting_sentence(translator, "the cat sleeps.", "B C.")
+            Inspector(translator).contrasting_sentence("the cat sleeps.", "B C.")

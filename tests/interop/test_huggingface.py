@@ -375,5 +375,5 @@ def test_the_language_token_of_a_target_does_not_count_in_its_score(imported):
     expected = [logits[t, token].item() for t, token in enumerate([*target_ids, 3])][opening_length:]
     assert score.tokens == [*target_ids, 3][opening_length:]
     assert score.log_probabilities == pytest.approx(expected, abs=1e-4)
-    forced, _ = imported.ours.forced_scores([(source, target)])
+    forced, _ = imported.ours.inspector.forced_scores([(source, target)])
     assert (forced.tokens, forced.perplexity) == (len(expected), pytest.approx(score.perplexity, rel=1e-4))

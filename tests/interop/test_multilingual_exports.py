@@ -145,7 +145,7 @@ def test_token_log_probabilities_are_without_the_language_token(extended):
     folder, _ = extended
     translator = Translator.load(folder / "run", "cpu", "torch", source="en", target="es")
     translation = translator.translate(TEXTS[0], split=False, **GREEDY)
-    (tokens,) = translator.token_log_probabilities(translation)
+    (tokens,) = translation.token_log_probabilities
     (hypothesis,) = translation.nbest[0].hypotheses
     (opening,) = translator.tokenizer.target_opening
     assert hypothesis.with_end[0] == opening

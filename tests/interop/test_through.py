@@ -52,7 +52,7 @@ def translator(request):
 
 
 def test_words_are_those_of_the_text_and_attention_to_the_language_has_a_column(translator):
-    (inspected,) = translator.inspect([(TEXT, TARGET)])
+    (inspected,) = translator.inspector.inspect([(TEXT, TARGET)])
     words = inspected.words()
     language = "__en__" if inspected.opening[1] else ">>pt<<"
     assert words.source == [language, *TEXT.split(), "</s>"]
@@ -71,7 +71,7 @@ def test_words_are_those_of_the_text_and_attention_to_the_language_has_a_column(
 
 
 def test_contributions_of_an_imported_model_sum_to_1(translator):
-    (inspected,) = translator.inspect([(TEXT, TARGET)], contributions=True)
+    (inspected,) = translator.inspector.inspect([(TEXT, TARGET)], contributions=True)
     source = inspected.words(inspected.cross(method="contributions"))
     prefix = inspected.prefix_words()
     torch.testing.assert_close(source.weights.sum(1) + prefix.weights.sum(1), torch.ones(5))
@@ -88,7 +88,7 @@ def test_links_are_between_words_also_where_the_language_is_looked_at_most(trans
     from translucid.inspection.alignment import read_alignment
 
     options = AlignmentOptions(both=both, shift=shift)
-    inspected = translator.inspect([(TEXT, TARGET)])[0]
+    inspected = translator.inspector.inspect([(TEXT, TARGET)])[0]
     maps = {name: weights.clone() for name, weights in inspected.maps.items()}
     for name, weights in maps.items():
         if name.endswith("cross"):
@@ -135,11 +135,11 @@ def test_an_explanation_leaves_the_language_where_it_is(translator):
 
 def test_the_language_token_is_not_scored(m2m):
     (translation,) = m2m.translate([TEXT])
-    ((*pieces, end),) = m2m.token_log_probabilities(translation)
+    ((*pieces, end),) = translation.token_log_probabilities
     hypothesis = translation.nbest[0].hypotheses[0]
     assert end[0] == "</s>" and len(pieces) == len(hypothesis.tokens) - 1
     assert sum(value for _, value in [*pieces, end]) == pytest.approx(hypothesis.log_probability, abs=1e-4)
-    forced, _ = m2m.forced_scores([(TEXT, TARGET)])
+    forced, _ = m2m.inspector.forced_scores([(TEXT, TARGET)])
     (inspected,) = m2m.inspect([(TEXT, TARGET)])
     assert forced.tokens == len(inspected.target) - 1
 
@@ -149,7 +149,7 @@ def test_doubts_count_the_tokens_of_the_text(m2m):
     tokenizer = m2m.tokenizer
     source_ids = [*tokenizer.source_opening, *range(40, 48)]
     target_ids = [*tokenizer.target_opening, 40, 41]
-    about = m2m.quality_checks.about
+    about = m2m.quality.checks.about
     assert about("a b c d", source_ids, "x y", target_ids, 0.0) == ["too short: 2 words for 4"]
     assert about("a b c d", source_ids[:-1], "x y", target_ids, 0.0) == []
     assert about("a b c d", source_ids, "x y", [*target_ids, 42], 0.0) == []
@@ -179,7 +179,7 @@ def test_a_loop_is_scored_by_ctranslate2_as_by_us(run, m2m):
 
 
 def test_search_trees_and_continuations_begin_with_the_language(m2m):
-    trace = m2m.trace(TEXT, 3)
+    trace = m2m.inspector.trace(TEXT, 3)
     first = [node for node in trace.nodes if node.parent == 0]
     assert [(trace.name(node.token), node.log_prob) for node in first] == [("__es__", 0.0)]
     opening = m2m.tokenizer.target_opening

@@ -337,7 +337,7 @@ def test_ablation(lesson, models, records):
 def test_patching(lesson, models):
     page = lesson("patching")
     (clean, other), (target, words) = next(iter(PAIRS.items()))
-    patching = models.demo.patch(clean, other, words, target=target)
+    patching = models.demo.inspector.patch(clean, other, words, target=target)
     for kind, part in zip(("encoder states", "decoder states"), (patching.parts[0], patching.parts[2]), strict=True):
         choose(page, "states", kind)
         shown = numbers(page, ".selectable button").reshape(part.carried.shape)

@@ -39,7 +39,7 @@ def prepare(folder: Path) -> None:
             "text": translation.text,
             "alignment": translation.alignment,
             "confidence": translation.confidence,
-            "tokens": translator.token_log_probabilities(translation)[0],
+            "tokens": translation.token_log_probabilities[0],
         }
     (folder / "expected.json").write_text(json.dumps(expected))
 

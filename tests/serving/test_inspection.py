@@ -150,7 +150,7 @@ def test_all_maps_are_the_attention_of_the_library(client, run):
     pair = "I like soccer", "Me gusta el fútbol"
     piece = look(client, q=pair[0], translations=[pair[1]], maps="all").json()["sentences"][0]["pieces"][0]
     translator = Translator.load(run, engine="torch")
-    (inspected,) = translator.inspect([pair])
+    (inspected,) = translator.inspector.inspect([pair])
     heads = {(row["kind"], row["layer"], row["head"]): row["weights"] for row in piece["maps"]}
     names = {"encoder": "encoder.{}.self", "decoder": "decoder.{}.self", "cross": "decoder.{}.cross"}
     for kind, layers in (("encoder", 1), ("decoder", 2), ("cross", 2)):

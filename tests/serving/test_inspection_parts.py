@@ -18,11 +18,10 @@ def test_a_wide_beam_is_drawn_narrower(monkeypatch, source):
     options = SimpleNamespace(beam=7, length_penalty=0.5)
     model = SimpleNamespace(
         configuration=SimpleNamespace(decoding=options),
-        trace=lambda arguments, beam: calls.append((arguments, beam)),
         tokenizer="tokenizer",
     )
     monkeypatch.setattr(inspection, "beam_record", lambda *arguments: {"given": arguments})
-    record = inspection.beam_tree(model, source)
+    record = inspection.beam_tree(model, lambda *arguments: calls.append(arguments), source)
     assert record == {"given": (None, 6, "tokenizer", 0.5), "own": 7} and calls == [(source, 6)]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from translucid.api.inspector import Inspector
 from translucid.api.translator import Translator
-from translucid.serving.routes import inspection
 
 PAIR = {"q": "I like soccer", "translation": "Me gusta el fútbol"}
 REQUEST = {**PAIR, "source": "en", "target": "es"}
@@ -17,23 +17,23 @@ def client(serve_for_all):
 
 def test_layers_are_those_of_the_library(client, run):
     translator = Translator.load(run, engine="torch")
-    (lens,) = translator.lens(*PAIR.values())
+    (lens,) = translator.inspector.lens(*PAIR.values())
     answer = client.post("/layers", json=REQUEST).json()
-    assert answer.pop("encoder") == translator.decoder_lens(PAIR["q"]).to_json()
+    assert answer.pop("encoder") == translator.inspector.decoder_lens(PAIR["q"]).to_json()
     assert answer == lens.to_json()
     assert [word["word"] for word in answer["words"]] == ["Me", "gusta", "el", "fútbol", "</s>"]
 
 
 def test_patching_is_that_of_the_library(client, run):
     translator = Translator.load(run, engine="torch")
-    patching = translator.patch(PAIR["q"], OTHER["other"], ("el", "la"), target=PAIR["translation"])
+    patching = translator.inspector.patch(PAIR["q"], OTHER["other"], ("el", "la"), target=PAIR["translation"])
     answer = client.post("/patch", json=REQUEST | OTHER).json()
     assert answer.pop("translations") == [PAIR["translation"], translator.translate(OTHER["other"]).text]
     assert answer == patching.to_json()
 
 
 def test_without_another_sentence_the_model_offers_one(client, monkeypatch):
-    monkeypatch.setattr(inspection, "contrasting_sentence", lambda translator, clean, target: OTHER["other"])
+    monkeypatch.setattr(Inspector, "contrasting_sentence", lambda self, clean, target: OTHER["other"])
     offered = client.post("/patch", json=REQUEST | {"words": OTHER["words"]}).json()
     assert offered == client.post("/patch", json=REQUEST | OTHER).json() and offered["other"] == OTHER["other"]
 

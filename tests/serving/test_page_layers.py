@@ -2,7 +2,6 @@
 
 from playwright.sync_api import expect
 
-from translucid.api.lenses import page_details
 from translucid.api.translator import Translator
 from translucid.inspection.saving import save
 
@@ -13,7 +12,7 @@ MARKED = """buttons => buttons.map((one, i) => (one.classList.contains("marked")
 
 
 def test_each_cell_is_the_prediction_of_a_layer(page, run):  # noqa: F811
-    (lens,) = Translator.load(run, engine="torch").lens(TEXT, GIVEN)
+    (lens,) = Translator.load(run, engine="torch").inspector.lens(TEXT, GIVEN)
     type_in(page, TEXT)
     page.get_by_role("tab", name="Layers").click()
     cells = page.locator("#attention .heatmap button")
@@ -33,13 +32,13 @@ def test_each_cell_is_the_prediction_of_a_layer(page, run):  # noqa: F811
 
 def test_a_saved_page_shows_the_layers(context, run, inspected, tmp_path):  # noqa: F811
     translator = Translator.load(run, engine="torch")
-    details = page_details(translator, TEXT, GIVEN)
+    details = translator.inspector.page_details(TEXT, GIVEN)
     save([inspected], tmp_path / "a.html", TEXT, GIVEN, details=[details])
     with watched(context, f"file://{tmp_path}/a.html") as page:  # noqa: F811
         page.get_by_role("tab", name="Layers").click()
         expect(page.locator(".heatmap button")).to_have_count(3 * len(details["layers"]["words"]))
         translations = page.locator(".translations td")
-        expect(translations).to_have_text(translator.decoder_lens(TEXT).translations, use_inner_text=True)
+        expect(translations).to_have_text(translator.inspector.decoder_lens(TEXT).translations, use_inner_text=True)
         page.get_by_role("tab", name="Heads").click()
         expect(page.locator(".thumbnail").first).to_be_visible()
         expect(page.get_by_role("switch")).to_have_count(0)  # a saved page has no model, so heads have no switches

@@ -2,6 +2,7 @@
 
 from playwright.sync_api import expect
 
+from translucid.api.inspector import Inspector
 from translucid.api.translator import Translator
 from translucid.serving.routes import inspection
 
@@ -12,7 +13,7 @@ OTHER = "I like music"
 
 
 def test_each_cell_is_the_share_that_a_state_carries(page, run, tmp_path, monkeypatch):  # noqa: F811
-    patching = Translator.load(run, engine="torch").patch(TEXT, OTHER, ("el", "la"), target=GIVEN)
+    patching = Translator.load(run, engine="torch").inspector.patch(TEXT, OTHER, ("el", "la"), target=GIVEN)
     type_in(page, TEXT)
     page.get_by_role("tab", name="Patching").click()
     expect(page.locator("#attention .panel")).to_contain_text("No similar sentence")  # for this barely trained model
@@ -39,7 +40,7 @@ def test_each_cell_is_the_share_that_a_state_carries(page, run, tmp_path, monkey
 
 
 def test_the_tab_opens_with_a_comparison(page, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(inspection, "contrasting_sentence", lambda translator, clean, target: OTHER)
+    monkeypatch.setattr(Inspector, "contrasting_sentence", lambda self, clean, target: OTHER)
     monkeypatch.setattr(inspection.PatchFields, "words", ("el", "la"))
     type_in(page, TEXT)
     page.get_by_role("tab", name="Patching").click()

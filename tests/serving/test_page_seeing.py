@@ -47,7 +47,7 @@ def page(context, address):
 @pytest.fixture
 def inspected(run):
     """The library's inspection of TEXT with the translation GIVEN."""
-    (sentence,) = Translator.load(run).inspect([(TEXT, GIVEN)])
+    (sentence,) = Translator.load(run).inspector.inspect([(TEXT, GIVEN)])
     return sentence
 
 
@@ -162,7 +162,7 @@ def test_choosing_a_head_changes_ribbons_and_table(page):
 
 
 def test_contributions_of_the_source_and_of_the_prefix(page, run):
-    (inspected,) = Translator.load(run).inspect([(TEXT, GIVEN)], contributions=True)
+    (inspected,) = Translator.load(run).inspector.inspect([(TEXT, GIVEN)], contributions=True)
     type_in(page, TEXT)
     page.get_by_label("what ribbons show").select_option("contributions")
     expect(page.locator("#attention .prefix .word")).to_have_text(inspected.prefix_words().source)

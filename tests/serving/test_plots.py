@@ -46,7 +46,7 @@ def assert_same_map(word_map, expected):
 
 
 def test_a_map_of_the_attention_to_the_source(client, translator, draw_calls):
-    (inspected,) = translator.inspect([(REQUEST["q"], REQUEST["translation"])])
+    (inspected,) = translator.inspector.inspect([(REQUEST["q"], REQUEST["translation"])])
     for fields, chosen in (
         ({}, (None, None)),
         ({"layer": 0}, (0, None)),
@@ -63,7 +63,7 @@ def test_a_map_of_the_attention_to_the_source(client, translator, draw_calls):
 
 
 def test_a_map_of_self_attention(client, translator, draw_calls):
-    (inspected,) = translator.inspect([(REQUEST["q"], REQUEST["translation"])])
+    (inspected,) = translator.inspector.inspect([(REQUEST["q"], REQUEST["translation"])])
     for kind, layer, head in (("encoder", 0, None), ("decoder", 0, None), ("decoder", 1, 1)):
         fields = {name: value for name, value in (("layer", layer), ("head", head)) if value is not None}
         name, words = draw(client, draw_calls, view="map", kind=kind, **fields)
@@ -74,10 +74,10 @@ def test_a_map_of_self_attention(client, translator, draw_calls):
 def test_all_heads_the_tree_and_an_explanation(client, translator, draw_calls):
     name, inspected, kind = draw(client, draw_calls, view="heads")
     assert (name, kind) == ("draw_attention", "cross")
-    assert inspected.source == translator.inspect([(REQUEST["q"], REQUEST["translation"])])[0].source
+    assert inspected.source == translator.inspector.inspect([(REQUEST["q"], REQUEST["translation"])])[0].source
     assert draw(client, draw_calls, view="heads", kind="encoder")[2] == "encoder"
     name, tree = draw(client, draw_calls, view="beam")
-    expected = translator.trace(REQUEST["q"], translator.configuration.decoding.beam)
+    expected = translator.inspector.trace(REQUEST["q"], translator.configuration.decoding.beam)
     assert name == "draw_beam" and len(tree.nodes) == len(expected.nodes)
     name, words = draw(client, draw_calls, view="why")
     explanation = explain(Case(translator.model, translator.pipeline, REQUEST["q"], REQUEST["translation"]), "erasure")

@@ -173,7 +173,7 @@ def choose_alignment(
         UserError: the run is damaged, or its files do not exist.
     """
     t = Translator.load(run, device, "torch", source=languages[0], target=languages[1])
-    if not t.can_look():
+    if not t.inspector.has_cross_attention:
         return {}
     with console.status("choosing the attention from which alignments are read", is_long=True):
         try:
@@ -185,7 +185,9 @@ def choose_alignment(
             return {}
         ids = [(pair.source, pair.target) for pair, _ in compared]
         guided_readings = taught_readings(t.configuration)
-        inspected = t.forced_decoding(ids, contributions=t.has_contributions and not guided_readings)
+        inspected = t.inspector.forced_decoding(
+            ids, contributions=t.inspector.has_contributions and not guided_readings
+        )
         ranked = choose(inspected, [links for _, links in compared], guided_readings)
     save_alignment_options(run, ranked)
     return ranked
@@ -198,7 +200,7 @@ def usable_pairs(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> 
     """
     usable = []
     for text, pair, gold_links in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
-        if gold_links.possible and pair.longest <= t.longest:
+        if gold_links.possible and pair.longest <= t.pipeline.longest:
             words = len(linked_words(text.source)), len(linked_words(text.target))
             pair_links = link_pieces(t.tokenizer, *pair.ids, gold_links, words)
             if pair_links:
@@ -261,7 +263,7 @@ def fit_alignment(
         UserError: the run or a file is damaged, the model has no attention, or there are too few pairs.
     """
     t = Translator.load(run, device, "torch", source=languages[0], target=languages[1])
-    if not t.can_look():
+    if not t.inspector.has_cross_attention:
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Give another run.")
     if links:
         training_pairs, held_out, pair_count = _pairs_by_gold(t, links, pairs)
@@ -272,7 +274,7 @@ def fit_alignment(
         layer = learn_alignment(t.model, training_pairs, t.device, advance)
     ids = [pair.ids for pair in held_out]
     guided_readings = taught_readings(t.configuration)
-    contributions = t.has_contributions and not guided_readings
+    contributions = t.inspector.has_contributions and not guided_readings
     inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer, with_contributions=contributions)
     # Gold links are few, too few to choose among many options.
     reading = t.configuration.alignment

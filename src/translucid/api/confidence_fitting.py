@@ -15,6 +15,7 @@ import numpy as np
 
 from bitext.pair import Pair
 from translucid.api.translator import Translator
+from translucid.data.document_context import sources_before
 from translucid.data.readers.corpus import sources_of
 from translucid.engines.run_files import load_validation_scores, save_confidence, save_validation_scores
 from translucid.engines.stages import Part
@@ -79,7 +80,7 @@ def fit_confidence(
     started = time.perf_counter()
     # Unlike in use, sources are not split: the reference is that of the whole source.
     with progress_bar(console, "translating", len(pairs)) as advance:
-        before = t.sources_before(pairs)
+        before = sources_before(pairs, t.context)
         translations = list(t.stream(sources_of(pairs), split=False, on_done=advance, before=before))
     seconds = time.perf_counter() - started
     parts, texts, references = [], [], []
@@ -102,7 +103,7 @@ def fit_confidence(
 
 def _kinds(t: Translator, run: Path, kind: Kind | None, passes: int) -> list[Kind]:
     """Return the kinds of features to try, the cheapest first."""
-    if kind == "attention" and not t.can_look():
+    if kind == "attention" and not t.inspector.has_cross_attention:
         raise UserError("the model has no attention", file=run, fix='Choose `kind="tokens"`.')
     if (kind == "dropout" and not passes) or (passes and kind not in (None, "dropout")):
         raise UserError('`kind="dropout"` and `passes` go together', fix="Give both, or the latter alone.")
@@ -111,7 +112,7 @@ def _kinds(t: Translator, run: Path, kind: Kind | None, passes: int) -> list[Kin
     if kind:
         return [kind]
     kinds = list(KINDS)
-    if not t.can_look():
+    if not t.inspector.has_cross_attention:
         kinds.remove("attention")
     if not passes:
         kinds.remove("dropout")
@@ -144,7 +145,7 @@ def _measure(
         with progress_bar(console, f"computing features: {kind}", len(parts)) as advance:
             for start in range(0, len(parts), PART):
                 batch = parts[start : start + PART]
-                kind_measurements += t.observer.observed(batch, [kind], passes)
+                kind_measurements += t.quality.observed(batch, [kind], passes)
                 advance(len(batch))
         costs[kind] = 1 + (time.perf_counter() - started) / seconds
         if measurements:
@@ -203,7 +204,7 @@ def fit_validation_scores(
     translator = Translator.open(folder, configuration, device)
     tokenizer = translator.tokenizer
     measurements: list[SentenceMeasures] = []
-    before = translator.sources_before(pairs)
+    before = sources_before(pairs, translator.context)
     with progress_bar(console, "translating validation sentences", len(pairs)) as advance:
         # Without splitting: a validation source has one target, even if it has several sentences.
         for translation in translator.stream(sources_of(pairs), split=False, on_done=advance, before=before):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bitext.pair import Pair
-from translucid.api.examiner import INSPECTED
+from translucid.api.inspector import INSPECTED
 from translucid.api.translator import Translator
 from translucid.data.document_context import preceding
 from translucid.data.text_pipeline import EncodedPair
@@ -55,7 +55,7 @@ def preferences(
         return [Preference(contrast, right) for contrast, right in zip(contrasts, alone, strict=True)]
     in_context = _prefers_right(translator, choices, on_done)
     antecedents_found: list[bool | None] = [None] * len(choices)
-    if translator.has_contributions:
+    if translator.inspector.has_contributions:
         antecedents_found = _found_antecedents(translator, choices)
     return [Preference(*row) for row in zip(contrasts, alone, in_context, antecedents_found, strict=True)]
 
@@ -73,7 +73,7 @@ def _choices(translator: Translator, pairs: Sequence[Pair], contrasts: Sequence[
         texts = [pair.source for pair in pairs[number - preceding_counts[number] : number]]
         choices.append(_Choice(contrast, encoded[number], wrong_pair, contexts[number], texts))
     for choice in choices:
-        translator.refuse_too_long([choice.right, choice.wrong], choice.contrast.number + 1)
+        translator.inspector.refuse_too_long([choice.right, choice.wrong], choice.contrast.number + 1)
     return choices
 
 
@@ -98,7 +98,7 @@ def _found_antecedents(translator: Translator, choices: Sequence[_Choice]) -> li
     for batch in batched(with_antecedent, INSPECTED):
         pairs = [(choices[number].right.source, choices[number].right.target) for number in batch]
         before = [choices[number].context for number in batch]
-        results = translator.forced_decoding(pairs, contributions=True, before=before, with_context=True)
+        results = translator.inspector.forced_decoding(pairs, contributions=True, before=before, with_context=True)
         for number, inspected in zip(batch, results, strict=True):
             choice = choices[number]
             position = first_difference(choice.right.target, choice.wrong.target)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bitext.pair import Pair
+from translucid.data.document_context import sources_before
 from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.evaluation.metrics import Criterion, without_blank
 from translucid.ground.errors import UserError
@@ -23,28 +24,6 @@ if TYPE_CHECKING:
 
 STEPS = 10
 """The number of steps of a curve for a model with more heads."""
-
-
-def with_ablation(translator: Translator, ablation: Ablation | None) -> Translator:
-    """Return a translator with other heads off, or as it was loaded; the model stays loaded.
-
-    Raises:
-        UserError: the model has no such heads, several runs are averaged, or the engine is CTranslate2.
-    """
-    loaded = translator.loaded.with_ablation(ablation)
-    return replace(translator, loaded=loaded, engine=loaded.engine_for(translator.languages, translator.tokenizer))
-
-
-def ablated(translator: Translator, heads: tuple[str, ...], mean: Sequence[tuple[str, str]] = ()) -> Translator:
-    """Return a translator with some heads off; see `Translator.ablated`."""
-    if not heads:
-        return with_ablation(translator, None)
-    off = with_ablation(translator, Ablation(heads))
-    if not mean:
-        return off
-    engine = translator.loaded.with_ablation(None).torch_engine
-    ids = [pair.ids for pair in translator.pipeline.pairs(mean) if pair.longest <= translator.longest]
-    return with_ablation(translator, Ablation(heads, mean_outputs(engine.model, heads, ids, engine.device)))
 
 
 def ablated_record(translator: Translator, text: str, heads: Sequence[str]) -> dict[str, Any]:
@@ -65,8 +44,8 @@ def ablated_record(translator: Translator, text: str, heads: Sequence[str]) -> d
     """
     from translucid.inspection.inspected import SIDES, viewer_record
 
-    off = with_ablation(translator, Ablation(tuple(heads)))
-    intact = with_ablation(translator, None)
+    off = translator.with_ablation(Ablation(tuple(heads)))
+    intact = translator.with_ablation(None)
     before = replace(intact, engine=intact.torch_engine).translate(text)
     after = off.translate(text)
     forced = off.torch_engine.forced(off.stages.pairs(before.parts))
@@ -117,14 +96,14 @@ def head_report(
         least_important_first,
     )
 
-    names = head_names(translator.heads)
+    names = head_names(translator.inspector.heads)
     if not names:
         fix = "Train one that has: translucid models."
         raise UserError("the model has no attention, so it has no heads", file=translator.run, fix=fix)
-    with_ablation(translator, Ablation(tuple(names)))  # refuses an ensemble
-    engine, maps = translator.torch_engine, translator.heads
+    translator.with_ablation(Ablation(tuple(names)))  # refuses an ensemble
+    engine, maps = translator.torch_engine, translator.inspector.heads
     encoded = translator.pipeline.pairs(pairs)
-    ids = [pair.ids for pair in encoded if pair.longest <= translator.longest]
+    ids = [pair.ids for pair in encoded if pair.longest <= translator.pipeline.longest]
     if not ids:
         raise UserError("there are no pairs that the model takes in one piece", fix="Give others.")
     means = mean_outputs(engine.model, names, ids, engine.device) if mean else {}
@@ -176,7 +155,7 @@ def score_curve(
     points: list[CurvePoint] = []
     with progress_bar(console, "translating with heads off", len(counts) * len(pairs)) as advance:
         for count in counts:
-            off = with_ablation(translator, Ablation(tuple(order[:count]), means or {}))
+            off = translator.with_ablation(Ablation(tuple(order[:count]), means or {}))
             texts = _texts(off, pairs, options, advance)
             score = criterion.score(texts) if points else criterion.choose_metric(texts)
             points.append(CurvePoint(count, score))
@@ -195,6 +174,6 @@ def _texts(
     options: DecodingOptions | None,
     on_done: Callable[[int], None],
 ) -> list[str]:
-    before = translator.sources_before(pairs)
+    before = sources_before(pairs, translator.context)
     translations = translator.stream(sources_of(pairs), options, split=False, on_done=on_done, before=before)
     return [translation.text for translation in translations]

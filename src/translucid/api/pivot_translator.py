@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 
 from bitext.languages import Languages, find_code, same_language
-from bitext.pair import Pair
 from translucid.api.translation import Alternative, Translation, call_options, refuse_one_text, text_list
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.document_context import ContextOptions
@@ -30,6 +29,8 @@ from translucid.terminology.matching import Links, TermList, TermUse, certain_li
 from translucid.terminology.term import Term
 
 if TYPE_CHECKING:
+    from translucid.api.quality import QualityEstimation
+    from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.engines.choosing import Engine
 
 
@@ -96,6 +97,11 @@ class PivotTranslation:
         return self.second.word_probabilities
 
     @property
+    def token_log_probabilities(self) -> list[list[tuple[str, float]]]:
+        """The target pieces with their log-probabilities in the second step."""
+        return self.second.token_log_probabilities
+
+    @property
     def terms(self) -> list[TermUse]:
         """The use of the terms of the second step."""
         return self.second.terms
@@ -129,6 +135,28 @@ class PivotTranslations(list[PivotTranslation]):
 AnyTranslation: TypeAlias = Translation | PivotTranslation
 
 
+class Aligner(Protocol):
+    """What documents and jobs use of `Translator.inspector`."""
+
+    @property
+    def has_cross_attention(self) -> bool:
+        """Whether there are alignments."""
+
+    def align(self, source: str, target: str) -> list[tuple[int, int]]:
+        """Return the word alignment of a text and a translation from elsewhere."""
+
+
+class Assessor(Protocol):
+    """What documents, jobs and servers use of `Translator.quality`."""
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether translations have a confidence."""
+
+    def assessed(self, translations: Iterable[Any]) -> Iterator[AnyTranslation]:
+        """Yield translations of this translator with their confidence."""
+
+
 class AnyTranslator(Protocol):
     """What documents, jobs and servers use of a `Translator` or a `PivotTranslator`; their docstrings say more."""
 
@@ -145,10 +173,6 @@ class AnyTranslator(Protocol):
         """How sentences are joined to those before them, if the model that reads the source has learned that."""
 
     @property
-    def has_confidence(self) -> bool:
-        """Whether translations have a confidence."""
-
-    @property
     def has_placeholders(self) -> bool:
         """Whether placeholders may be left in texts."""
 
@@ -160,14 +184,21 @@ class AnyTranslator(Protocol):
     def protected(self) -> tuple[str, ...]:
         """The patterns of parts that a translation must keep (`data.protected`)."""
 
-    def lacks(self, character: str) -> bool:
-        """Return whether the vocabulary of the source lacks a character."""
+    @property
+    def terms(self) -> TermList | None:
+        """The terms of source and target language that translations have to use, if there are any."""
 
-    def joins(self, start: str, end: str) -> bool:
-        """Return whether two parts of a text are rather one word: together, they have fewer pieces than apart."""
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the model that reads the source."""
 
-    def can_look(self) -> bool:
-        """Whether there are alignments."""
+    @property
+    def inspector(self) -> Aligner:
+        """Aligns words."""
+
+    @property
+    def quality(self) -> Assessor:
+        """Estimates the quality of translations."""
 
     def stream(
         self,
@@ -181,28 +212,10 @@ class AnyTranslator(Protocol):
     ) -> Iterator[AnyTranslation]:
         """Translate any number of texts."""
 
-    def sources_before(self, pairs: Sequence[Pair]) -> list[list[str]] | None:
-        """Return the sources before each pair in its document, for `stream`."""
-
-    def assessed(self, translations: Iterable[Any]) -> Iterator[AnyTranslation]:
-        """Yield translations of this translator with their confidence."""
-
-    def token_log_probabilities(self, translation: Any) -> list[list[tuple[str, float]]]:
-        """Return the target pieces of a translation of this translator, with their log-probabilities."""
-
-    def align(self, source: str, target: str) -> list[tuple[int, int]]:
-        """Return the word alignment of a text and a translation from elsewhere."""
-
-    def missing_terms(self, source: str, target: str) -> list[str]:
-        """Return a warning for each term of a text that a translation from elsewhere lacks."""
-
-    def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
-        """Return word links with those of terms in their place."""
-
 
 @dataclass(frozen=True, eq=False)
 class PivotTranslator:
-    """Two translators, one after the other; `Translator.through` returns one for a multilingual model.
+    """Two translators, one after the other; `through` returns one for a multilingual model.
 
     The options of a search hold for both steps, those of n-best lists and sampling for the second step.
     """
@@ -211,6 +224,15 @@ class PivotTranslator:
     """Translates into the pivot language."""
     second: Translator
     """Translates from the pivot language. Its terms and its ranking apply to texts of the pivot language."""
+
+    @classmethod
+    def through(cls, translator: Translator, pivot: str) -> PivotTranslator:
+        """Return a translator through another language of a multilingual model, such as `en`, without terms.
+
+        Raises:
+            UserError: the model does not have this language, or it is the source or the target language.
+        """
+        return cls(translator.between(None, pivot), translator.between(pivot, None))
 
     def __post_init__(self) -> None:
         """Check that the second translator reads the language that the first one writes.
@@ -257,11 +279,6 @@ class PivotTranslator:
         return self.first.context
 
     @property
-    def has_confidence(self) -> bool:
-        """Whether translations have a confidence: both runs have a quality estimator."""
-        return self.first.has_confidence and self.second.has_confidence
-
-    @property
     def has_placeholders(self) -> bool:
         """Whether the vocabularies of both runs have the pieces that stand for placeholders."""
         return self.first.has_placeholders and self.second.has_placeholders
@@ -271,17 +288,25 @@ class PivotTranslator:
         """The patterns of both runs."""
         return tuple(dict.fromkeys((*self.first.protected, *self.second.protected)))
 
-    def lacks(self, character: str) -> bool:
-        """Return whether the vocabulary of the source lacks a character."""
-        return self.first.lacks(character)
+    @property
+    def terms(self) -> None:
+        """None: the terms of the second step are of the pivot language."""
+        return
 
-    def joins(self, start: str, end: str) -> bool:
-        """Return whether two parts of a text are rather one word: together, they have fewer pieces than apart."""
-        return self.first.joins(start, end)
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the first step."""
+        return self.first.tokenizer
 
-    def can_look(self) -> bool:
-        """Whether both models have cross-attention, without which there is no alignment."""
-        return self.first.can_look() and self.second.can_look()
+    @property
+    def inspector(self) -> PivotInspector:
+        """Aligns words by way of the pivot language."""
+        return PivotInspector(self.first, self.second)
+
+    @property
+    def quality(self) -> PivotQuality:
+        """Computes confidences."""
+        return PivotQuality(self.first.quality, self.second.quality)
 
     @overload
     def translate(
@@ -326,10 +351,6 @@ class PivotTranslator:
             if first is not None:
                 first += len(window)
 
-    def sources_before(self, pairs: Sequence[Pair]) -> list[list[str]] | None:
-        """Return the sources before each pair in its document, for `stream`; None without context."""
-        return self.first.sources_before(pairs)
-
     def _options_of_first(self, options: DecodingOptions | None) -> DecodingOptions:
         """Return the first run's own settings, with those changes that `options` make to the second run's."""
         changes: dict[str, object] = {"nbest": 1, "sample": False}
@@ -346,38 +367,48 @@ class PivotTranslator:
         """
         return PivotTranslator(self.first, self.second.with_terms(terms, **options))
 
-    def assessed(self, translations: Iterable[PivotTranslation]) -> Iterator[PivotTranslation]:
-        """Yield translations whose `confidence` was computed together, not each when it is first read."""
-        batch = list(translations)
-        if self.has_confidence:
-            firsts = [translation.first for translation in batch]
-            seconds = [translation.second for translation in batch]
-            # Each list of confidences is stored in the translations themselves.
-            list(self.first.assessed(firsts))
-            list(self.second.assessed(seconds))
-        yield from batch
 
-    def token_log_probabilities(self, translation: PivotTranslation) -> list[list[tuple[str, float]]]:
-        """Return the target pieces with their log-probabilities in the second step."""
-        return self.second.token_log_probabilities(translation.second)
+class PivotInspector(NamedTuple):
+    """Aligns words by way of the pivot language."""
 
-    def missing_terms(self, source: str, target: str) -> list[str]:
-        """Return nothing: the terms are of the pivot language."""
-        return []
+    first: Translator
+    second: Translator
 
-    def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
-        """Return the word links unchanged: the terms are of the pivot language."""
-        return list(links)
+    @property
+    def has_cross_attention(self) -> bool:
+        """Whether both models have cross-attention, without which there is no alignment."""
+        return self.first.inspector.has_cross_attention and self.second.inspector.has_cross_attention
 
     def align(self, source: str, target: str) -> list[tuple[int, int]]:
         """Return the word alignment of a text and a translation from elsewhere, by way of the first step's own text.
 
         It is empty if a text is too long for a model, or a model has no attention.
         """
-        if not self.can_look():
+        if not self.has_cross_attention:
             return []
         pivot = self.first.translate(source)
-        return composed_alignment(pivot.alignment, self.second.align(pivot.text, target))
+        return composed_alignment(pivot.alignment, self.second.inspector.align(pivot.text, target))
+
+
+class PivotQuality(NamedTuple):
+    """Computes the confidences of both steps."""
+
+    first: QualityEstimation
+    second: QualityEstimation
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether translations have a confidence: both runs have a quality estimator."""
+        return self.first.has_confidence and self.second.has_confidence
+
+    def assessed(self, translations: Iterable[PivotTranslation]) -> Iterator[PivotTranslation]:
+        """Yield translations whose `confidence` was computed together, not each when it is first read."""
+        batch = list(translations)
+        if self.has_confidence:
+            # Each list of confidences is stored in the translations themselves.
+            list(self.first.assessed([translation.first for translation in batch]))
+            list(self.second.assessed([translation.second for translation in batch]))
+        yield from batch
 
 
 def _sentences(translation: Translation) -> list[tuple[str, str]]:

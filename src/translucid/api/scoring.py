@@ -11,6 +11,7 @@ from typing import NamedTuple
 from bitext.pair import Pair
 from translucid.api.pivot_translator import AnyTranslator
 from translucid.api.translator import Translator
+from translucid.data.document_context import sources_before
 from translucid.data.readers.corpus import Direction, label, sources_of, targets_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
@@ -67,7 +68,7 @@ def score(
     forced, too_long = None, 0
     if perplexity and isinstance(translator, Translator):
         with progress_bar(console, "reading the references", len(pairs)) as advance:
-            forced, too_long = translator.forced_scores(pairs, advance)
+            forced, too_long = translator.inspector.forced_scores(pairs, advance)
     evaluation = evaluate(
         sources,
         texts,
@@ -93,7 +94,7 @@ def translated(
     console: Console,
 ) -> list[str]:
     """Return the translations of the sources of a test set; arguments as for `score`."""
-    before = translator.sources_before(pairs)
+    before = sources_before(pairs, translator.context)
     with progress_bar(console, "translating", len(pairs)) as advance:
         translations = translator.stream(sources_of(pairs), options, split=split, on_done=advance, before=before)
         return [translation.text for translation in translations]

@@ -20,7 +20,7 @@ from translucid.api.translator import WINDOW, Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.iteration import batched
 from translucid.memory.augmenting import MatchAnnotation
-from translucid.terminology.matching import certain_links
+from translucid.terminology.matching import certain_links, linked_terms, missing_terms
 
 CAPITAL_NOUNS = frozenset({"de", "lb", "gsw", "bar", "nds"})
 """Languages in which any word may begin with a capital."""
@@ -76,7 +76,7 @@ class SegmentTranslator:
                 unmatched, None if before is None else unmatched_contexts, on_done
             )
             # The confidences of all texts are computed together, which is faster than one by one.
-            results = zip(strategies, self.translator.assessed(translations), strict=True)
+            results = zip(strategies, self.translator.quality.assessed(translations), strict=True)
             for source, match in zip(window, matches, strict=True):
                 if match:
                     yield self._from_memory(source, match.target)
@@ -86,7 +86,7 @@ class SegmentTranslator:
     def _prepared(self, source: TaggedText) -> TaggedText:
         """Return a text with the patterns of parts that its translation must keep, and with separate words."""
         protected = source.protecting(self.translator.protected)
-        return with_separate_words(protected, self.translator.joins)
+        return with_separate_words(protected, self.translator.tokenizer.joins)
 
     def _matches(self, sources: Sequence[TaggedText]) -> list[Match | None]:
         """Return for each text the match of the memory that replaces its translation, if there is one."""
@@ -104,7 +104,7 @@ class SegmentTranslator:
         pieces = self.translator.has_placeholders
         strategies: dict[int, PlaceholderStrategy] = {}
         translations: dict[int, AnyTranslation] = {}
-        lacks = cache(self.translator.lacks)
+        lacks = cache(self.translator.tokenizer.lacks)
         pending: dict[int, PlaceholderStrategy] = {}
         for i, source in enumerate(sources):
             pending[i] = PlaceholderStrategy.first(with_edges(source, lacks), pieces=pieces)
@@ -129,7 +129,7 @@ class SegmentTranslator:
         """Return a translation with the tags and placeholders of its source, and with its warnings."""
         links: Links = []
         warnings = list(translation.warnings)
-        if strategy.source.marks and self.translator.can_look():
+        if strategy.source.marks and self.translator.inspector.has_cross_attention:
             # Warnings about attention need the same extra pass through the model as the links.
             links = translation.word_weights
             if links:
@@ -158,7 +158,7 @@ class SegmentTranslator:
         tagged = strategy.target(target, self._links(strategy.source, target))
         # A person may have written a number in words.
         doubts = [*lost_and_invented_doubts(source, tagged, numbers=False), *strategy.doubts]
-        doubts += self.translator.missing_terms(readable(source).text, target)
+        doubts += missing_terms(self.translator.terms, readable(source).text, target)
         return Target(tagged, origin="memory", doubts=tuple(doubts))
 
     def _links(self, source: TaggedText, target: str) -> Links:
@@ -166,8 +166,8 @@ class SegmentTranslator:
         if not source.marks:
             return []
         text = readable(source).text
-        links = certain_links(self.translator.align(text, target))
-        return sorted(self.translator.with_term_links(links, text, target))
+        links = certain_links(self.translator.inspector.align(text, target))
+        return sorted(linked_terms(self.translator.terms, links, text, target))
 
     def _near(self, source: TaggedText) -> tuple[NearMatch, ...]:
         """Return the near matches of a segment in the memory, if requested."""

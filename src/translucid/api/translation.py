@@ -1,6 +1,6 @@
 """A translation, with its pieces, their attention and further results on demand; and checks of text arguments.
 
-Alignments are read from the attention between words, which PyTorch computes or, without it, NumPy (`word_weights`).
+Alignments are read from the attention between words (`Inspector.word_weights`).
 """
 
 from __future__ import annotations
@@ -13,25 +13,20 @@ from html import escape
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-import numpy as np
-
 from bitext.words import linked_words, without_invisible
 from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
-from translucid.evaluation.alignment_error import AlignmentOptions, spread
+from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
-from translucid.inspection.word_weights import Floats, WordWeights, joined_links
-from translucid.inspection.words import word_spans
+from translucid.inspection.word_weights import WordWeights, joined_links
 from translucid.kernels.machine import has_pytorch
 from translucid.runs.configuration import Configuration, checked
-from translucid.terminology.matching import TermUse, certain_links
+from translucid.terminology.matching import TermUse, certain_links, linked_terms, terms_in
 
 if TYPE_CHECKING:
-    from translucid.api.examiner import Examiner
     from translucid.api.translator import Translator
     from translucid.data.placeholders import Masked
-    from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.inspection.equation import Equation
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.words import WordMap
@@ -103,10 +98,11 @@ class Translation(NBest):
             if use.outcome == "missing":
                 warnings.append(use.warning)
             words_of_terms.update(map(str.casefold, use.source.split()))
+        quality_checks = translator.quality.checks
         familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
         for (piece, best), (source, text) in zip(self.parts, self.sentences, strict=True):
             ids, judged = piece.ids[:-1], best.judged
-            warnings += translator.quality_checks.about(source, ids, text, best.tokens, judged.log_probability)
+            warnings += quality_checks.about(source, ids, text, best.tokens, judged.log_probability)
             words = without_invisible(source)
             warnings += familiarity.about(words, ids, judged.tokens, judged.log_probability, words_of_terms)
         return list(dict.fromkeys(warnings))
@@ -117,16 +113,17 @@ class Translation(NBest):
 
         Unlike `warnings`, they need another pass through the model, by PyTorch. Without it, there are none.
         """
-        estimator = self._translator.estimator
+        quality = self._translator.quality
+        estimator = quality.estimator
         if not estimator or not estimator.detached or not has_pytorch():
             return []
-        warnings, observer = [], self._translator.observer
+        warnings = []
         for part, inspected in zip(self.parts, self.inspected, strict=True):
             piece, hypothesis = part
             if hypothesis.free:
-                (measurements,) = observer.observed([(piece, hypothesis.free)], ["attention"])
+                (measurements,) = quality.observed([(piece, hypothesis.free)], ["attention"])
             else:
-                measurements = observer.with_attention(part, inspected)
+                measurements = quality.with_attention(part, inspected)
             warnings += estimator.detached.about(measurements)
         return list(dict.fromkeys(warnings))
 
@@ -134,9 +131,9 @@ class Translation(NBest):
     def confidence(self) -> float | None:
         """The probability that the translation is good, or its worst sentence, if `tune --confidence` has fitted it.
 
-        For many translations, `Translator.confidences` is faster.
+        For many translations, `QualityEstimation.confidences` is faster.
         """
-        return self._translator.confidences([self])[0]
+        return self._translator.quality.confidences([self])[0]
 
     def assessed(self, confidence: float | None) -> Self:
         """Return this translation with a `confidence` that was computed together with others."""
@@ -146,8 +143,13 @@ class Translation(NBest):
 
     @cached_property
     def word_probabilities(self) -> list[tuple[str, float]]:
-        """The words, each with the product of the probabilities of its pieces; see `Translator.word_probabilities`."""
-        return self._translator.word_probabilities([self])[0]
+        """The words, each with the product of the probabilities of its pieces; see `QualityEstimation`."""
+        return self._translator.quality.word_probabilities([self])[0]
+
+    @property
+    def token_log_probabilities(self) -> list[list[tuple[str, float]]]:
+        """The target pieces of each translation in the n-best list; see `QualityEstimation`."""
+        return self._translator.quality.token_log_probabilities(self)
 
     @cached_property
     def terms(self) -> list[TermUse]:
@@ -160,7 +162,7 @@ class Translation(NBest):
                 text = piece.text  # a piece without words is copied
                 if piece.ids:
                     _, text = next(translations)
-                uses += terms.uses(self._translator.terms_in(piece.text), text)
+                uses += terms.uses(terms_in(terms, piece.text), text)
         return uses
 
     @property
@@ -221,7 +223,9 @@ class Translation(NBest):
             return []
         pairs, masked = self._pairs
         translator = self._translator
-        return translator.forced_decoding(pairs, masked, contributions, self.contexts, with_context=with_context)
+        return translator.inspector.forced_decoding(
+            pairs, masked, contributions, self.contexts, with_context=with_context
+        )
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
@@ -275,7 +279,7 @@ class Translation(NBest):
             # `inspected` is cached and shared with other views, so the model runs once.
             return [weights_of(inspected, translator.configuration.alignment) for inspected in self.inspected]
         pairs, masked = self._pairs
-        return word_weights(translator, pairs, masked, self.contexts)
+        return translator.inspector.word_weights(pairs, masked, self.contexts)
 
     @property
     def _pairs(self) -> tuple[list[tuple[list[int], list[int]]], list[Masked]]:
@@ -302,9 +306,9 @@ class Translation(NBest):
                 source_sizes, target_sizes = piece.masked.sizes(source, in_source=True), piece.masked.sizes(target)
                 piece_links = spread(read_links(piece_weights), [source_sizes, target_sizes])
                 text = self._translator.pipeline.text(piece, next(hypotheses).tokens)
-                words_read = self._translator.words_read(piece.text, text)
+                words_read = self._translator.inspector.words_read(piece.text, text)
                 piece_links = joined_links(piece_links, *words_read)
-                piece_links = self._translator.with_term_links(piece_links, piece.text, text)
+                piece_links = linked_terms(self._translator.terms, piece_links, piece.text, text)
                 words = len(words_read[0]), len(words_read[1])
             else:  # a copied piece is linked word by word
                 count = len(linked_words(piece.text))
@@ -327,13 +331,13 @@ class Translation(NBest):
         texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
         for warning in (*self.warnings, *self.attention_warnings):
             texts += f"<p>⚠ {escape(warning)}</p>"
-        if not self.inspected or not self._translator.can_look():
+        inspector = self._translator.inspector
+        if not self.inspected or not inspector.has_cross_attention:
             return texts
-        from translucid.api.lenses import page_details
         from translucid.inspection.inspected import notebook_view
 
-        pieces = self.inspect(contributions=self._translator.has_contributions, with_context=True)
-        details = [page_details(self._translator, *sentence) for sentence in self.in_context]
+        pieces = self.inspect(contributions=inspector.has_contributions, with_context=True)
+        details = [inspector.page_details(*sentence) for sentence in self.in_context]
         return texts + notebook_view(pieces, details)
 
 
@@ -409,81 +413,3 @@ def call_options(
         settings = options or configuration.decoding
         options = checked(DecodingOptions, {**settings.model_dump(), **changes})
     return options, 0 if has_seed else None
-
-
-def word_weights(
-    examiner: Examiner,
-    pairs: Sequence[tuple[list[int], list[int]]],
-    masked: Sequence[Masked] = (),
-    before: Sequence[list[int]] = (),
-    options: AlignmentOptions | None = None,
-) -> list[WordWeights]:
-    """Return the weights between the words of each pair, by forced decoding.
-
-    Args:
-        examiner: a translator.
-        pairs: ids of sources and targets, end tokens included.
-        masked: the masked sources, for the text of their words.
-        before: the ids that the model reads before each source (`TextPipeline.context_ids`).
-        options: how to read the attention; as the run says by default.
-
-    Raises:
-        UserError: without PyTorch, a text has more tokens than positions, or the model is not a Transformer.
-    """
-    options = options or examiner.configuration.alignment
-    if has_pytorch():
-        return _by_pytorch(examiner, pairs, masked, before, options)
-    loaded = examiner.loaded
-    transformer, layer = loaded.numpy_transformer, None
-    if options.learned:
-        layer = loaded.alignment_arrays(examiner.languages)
-    results = []
-    for i, (source, target) in enumerate(pairs):
-        context = before[i] if before else []
-        pair = transformer.forced([*context, *source], target)
-        weights = transformer.weights(pair, options) if layer is None else transformer.aligned(pair, target, layer)
-        masked_source = masked[i] if masked else None
-        results.append(_merge_pieces(examiner.tokenizer, source, target, weights[:, len(context) :], masked_source))
-    return results
-
-
-def _by_pytorch(
-    examiner: Examiner,
-    pairs: Sequence[tuple[list[int], list[int]]],
-    masked: Sequence[Masked],
-    before: Sequence[list[int]],
-    options: AlignmentOptions,
-) -> list[WordWeights]:
-    from translucid.inspection.alignment import weights_of
-    from translucid.inspection.forced_decoding import forced_decoding
-
-    layer = examiner.alignment_layer if options.learned else None
-    inspected = forced_decoding(
-        examiner.model,
-        examiner.tokenizer,
-        pairs,
-        examiner.device,
-        layer=layer,
-        masked=masked,
-        with_contributions=options.reads_contributions(layer is not None) and examiner.has_contributions,
-        before=before,
-    )
-    return [weights_of(result, options) for result in inspected]
-
-
-def _merge_pieces(
-    tokenizer: Tokenizer, source: list[int], target: list[int], weights: Floats, masked: Masked | None
-) -> WordWeights:
-    """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's."""
-    opening = len(tokenizer.source_opening), len(tokenizer.target_opening)
-    source_pieces, target_pieces = tokenizer.source_pieces(source), tokenizer.target_pieces(target)
-    if masked is not None:
-        source_pieces = masked.unmask_pieces(tokenizer.source_pieces(source, masked.text or None))
-        target_pieces = masked.unmask_pieces(target_pieces)
-    columns = word_spans(source_pieces, opening[0])[opening[0] : -1]
-    rows = word_spans(target_pieces, opening[1])[opening[1] : -1]
-    merged = np.zeros((len(rows), len(columns)), np.float32)
-    for row, (_, row_start, row_end) in enumerate(rows):
-        for column, (_, start, end) in enumerate(columns):
-            merged[row, column] = weights[row_start:row_end, start:end].sum(1).mean()
-    return WordWeights(columns, rows, merged)

@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from translucid.api.confidence_features import ConfidenceFeatures
-from translucid.api.examiner import Examiner
-from translucid.api.heads import ablated
+from bitext.languages import Languages
+from translucid.api.inspector import Inspector, refuse_without_context
 from translucid.api.loaded_run import LoadedRun
+from translucid.api.quality import QualityEstimation
 from translucid.api.translation import (
     TextCounter,
     Translation,
@@ -20,7 +20,6 @@ from translucid.api.translation import (
     call_options,
     refuse_one_text,
     text_list,
-    word_weights,
 )
 from translucid.data.document_context import ContextOptions
 from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
@@ -30,29 +29,58 @@ from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.ground.iteration import batched
+from translucid.inspection.ablation import Ablation, mean_outputs
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.marking import TermAnnotation
-from translucid.terminology.matching import Links, Match, TermList, term_list, terms_in
+from translucid.terminology.matching import TermList, term_list
 from translucid.terminology.term import Term, TermsMode
 
 if TYPE_CHECKING:
-    from translucid.api.pivot_translator import PivotTranslator
+    import torch
+
+    from translucid.data.tokenizing.tokenizer import Tokenizer
+    from translucid.decoding.search import TorchEngine
     from translucid.engines.choosing import Engine
+    from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
 """The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
 
+_INSPECTOR = "align forced_decoding forced_scores has_contributions heads inspect inspect_all lens decoder_lens patch"
+_QUALITY = "assessed confidences estimator has_confidence token_log_probabilities word_probabilities"
+MOVED = {
+    **{name: f"inspector.{name}" for name in _INSPECTOR.split()},
+    **{name: f"quality.{name}" for name in _QUALITY.split()},
+    "score": "inspector.score",
+    "trace": "inspector.trace",
+    "can_look": "inspector.has_cross_attention",
+    "longest": "pipeline.longest",
+    "observer": "quality",
+    "quality_checks": "quality.checks",
+    "ranked": "dataclasses.replace(translator, ranking=...)",
+    "through": "PivotTranslator.through(translator, pivot)",
+}
+"""The places of the methods and properties that a translator had before version 0.2, for the message of an error."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Translator(Examiner):
+class Translator:
     """A trained model, its tokenizer and its settings; load one with `Translator.load`.
+
+    `inspector` looks inside the model, and `quality` estimates how good translations are.
 
     A translator never changes. `between`, `with_terms`, `with_adapter` and `ablated` return others, which share the
     loaded run.
     """
 
+    loaded: LoadedRun
+    """The model, and the files fitted to it."""
+    configuration: Configuration
+    """The configuration of the run, for the languages of this translator."""
+    pipeline: TextPipeline
+    """Converts texts to the model's input, and its output to texts."""
     engine: Engine
     """The engine that searches for translations."""
     terms: TermList | None = None
@@ -60,16 +88,71 @@ class Translator(Examiner):
     terms_mode: TermsMode = "auto"
     ranking: Ranking | None = None
     """The ranking that reorders hypotheses, if there is one."""
-    counter: TextCounter = field(default_factory=TextCounter, init=False)
+    _counter: TextCounter = field(default_factory=TextCounter, init=False)
+
+    @property
+    def inspector(self) -> Inspector:
+        """Looks inside the model: attention, alignment, lenses, patching."""
+        return Inspector(self)
+
+    @property
+    def quality(self) -> QualityEstimation:
+        """Estimates the quality of translations without references."""
+        return QualityEstimation(self)
+
+    @property
+    def run(self) -> str:
+        """The run folder."""
+        return str(self.loaded.folder.path)
+
+    @property
+    def languages(self) -> Languages:
+        """The codes of the source and target language, where known."""
+        return self.configuration.data.languages
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer, for its languages."""
+        return self.pipeline.tokenizer
+
+    @cached_property
+    def torch_engine(self) -> TorchEngine:
+        """The PyTorch engine, which has the model."""
+        return self.loaded.torch_engine_for(self.languages, self.tokenizer)
+
+    @property
+    def model(self) -> SequenceModel:
+        """The model, in evaluation mode."""
+        return self.torch_engine.model
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the model."""
+        return self.torch_engine.device
+
+    @property
+    def context(self) -> ContextOptions | None:
+        """How sentences are joined to those before them, if the model has learned that."""
+        return self.pipeline.context
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The patterns of parts that a translation must keep (`data.protected`)."""
+        return tuple(self.configuration.data.protected)
+
+    @property
+    def has_placeholders(self) -> bool:
+        """Whether the vocabularies have the pieces that stand for placeholders."""
+        return self.tokenizer.has_placeholders
 
     @property
     def stages(self) -> SearchStages:
         """The stages of a translation."""
-        constraints = (self.constraint,) if self.constraint else ()
+        constraints = (self._term_constraint,) if self._term_constraint else ()
         return SearchStages(self.pipeline, self.engine, constraints, self.ranking)
 
     @cached_property
-    def constraint(self) -> TermConstraint | None:
+    def _term_constraint(self) -> TermConstraint | None:
         """The constraint that enforces the terms, unless they are only annotated for the model."""
         if self.terms is None or self.terms_mode == "annotate":
             return None
@@ -77,30 +160,14 @@ class Translator(Examiner):
 
     def _constraint(self, terms: TermList, *, annotated: bool = False) -> TermConstraint:
         attention = None
-        if self.can_look():
-            attention = partial(word_weights, self, options=self.configuration.alignment.of(has_layer=False))
+        if self.inspector.has_cross_attention:
+            options = self.configuration.alignment.of(has_layer=False)
+            attention = partial(self.inspector.word_weights, options=options)
         return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, attention, annotated=annotated)
-
-    def terms_in(self, text: str) -> list[Match]:
-        """Return the terms in a text, in order."""
-        return terms_in(self.terms, text) if self.terms else []
-
-    def missing_terms(self, source: str, target: str) -> list[str]:
-        """Return a warning for each term of a text that a translation from elsewhere, such as a memory, lacks."""
-        uses = self.terms.uses(self.terms_in(source), target) if self.terms else []
-        return [use.warning for use in uses if use.outcome == "missing"]
-
-    def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
-        """Return the word links of a text and its translation, with the known links of its terms in their place."""
-        return self.terms.with_links(links, source, target) if self.terms else list(links)
 
     def with_steps(self, *steps: TextStep) -> Translator:
         """Return a translator with the same model and further steps, which annotate the text for it."""
         return replace(self, pipeline=self.pipeline.with_steps(*steps))
-
-    def ranked(self, ranking: Ranking | None) -> Translator:
-        """Return a translator with the same model and another ranking of its hypotheses."""
-        return replace(self, ranking=ranking)
 
     def between(self, source: str | None, target: str | None) -> Translator:
         """Return a translator between two other languages of a multilingual model, with the same weights.
@@ -120,23 +187,9 @@ class Translator(Examiner):
         if languages == self.languages:
             return self
         pipeline = TextPipeline(
-            tokenizer, self.longest, languages[0], protected=self.protected, context=self.pipeline.context
+            tokenizer, self.pipeline.longest, languages[0], protected=self.protected, context=self.pipeline.context
         )
         return Translator(self.loaded, configuration, pipeline, self.loaded.engine_for(languages, tokenizer))
-
-    def through(self, pivot: str) -> PivotTranslator:
-        """Return a translator through another language of a multilingual model, such as `en`, without terms.
-
-        Raises:
-            UserError: the model does not have this language, or it is the source or the target language.
-        """
-        from translucid.api.pivot_translator import PivotTranslator
-
-        return PivotTranslator(self.between(None, pivot), self.between(pivot, None))
-
-    def without_context(self) -> Translator:
-        """Return a translator that reads each sentence by itself, with the same model."""
-        return replace(self, pipeline=replace(self.pipeline, context=None))
 
     def with_adapter(self, adapter: str | Path | None) -> Translator:
         """Return a translator with another adapter of the run, or with none; the model stays loaded.
@@ -146,8 +199,7 @@ class Translator(Examiner):
         Raises:
             UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
         """
-        loaded = self.loaded.with_adapter(adapter)
-        return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))
+        return self._with_loaded(self.loaded.with_adapter(adapter))
 
     def ablated(self, *heads: str, mean: Sequence[tuple[str, str]] = ()) -> Translator:
         """Return a translator with these heads off, and no others, by the PyTorch engine; the model stays loaded.
@@ -162,7 +214,23 @@ class Translator(Examiner):
         Raises:
             UserError: there is no such head, several runs are averaged, or the engine is CTranslate2.
         """
-        return ablated(self, heads, mean)
+        off = self.with_ablation(Ablation(heads) if heads else None)
+        if not (heads and mean):
+            return off
+        engine = self.loaded.with_ablation(None).torch_engine
+        ids = [pair.ids for pair in self.pipeline.pairs(mean) if pair.longest <= self.pipeline.longest]
+        return self.with_ablation(Ablation(heads, mean_outputs(engine.model, heads, ids, engine.device)))
+
+    def with_ablation(self, ablation: Ablation | None) -> Translator:
+        """Return a translator with other heads off, or as it was loaded; the model stays loaded.
+
+        Raises:
+            UserError: the model has no such heads, several runs are averaged, or the engine is CTranslate2.
+        """
+        return self._with_loaded(self.loaded.with_ablation(ablation))
+
+    def _with_loaded(self, loaded: LoadedRun) -> Translator:
+        return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))
 
     def with_terms(
         self,
@@ -334,7 +402,7 @@ class Translator(Examiner):
         """
         refuse_one_text(texts)
         if before is not None:
-            self.refuse_without_context()
+            refuse_without_context(self)
         contexts = None if before is None else iter(before)
         for window in batched(texts, WINDOW):
             window_contexts = None if contexts is None else list(islice(contexts, len(window)))
@@ -354,7 +422,7 @@ class Translator(Examiner):
     ) -> Iterator[Translation]:
         """Translate texts that have been cut into `pieces`, together; the other arguments are those of `stream`."""
         options = options or self.configuration.decoding
-        number = self.counter.next_number if first is None else first
+        number = self._counter.next_number if first is None else first
         search = partial(self.stages.search, options=options, first=number, on_done=on_done)
         if self.terms and not options.sample:
             search_again = partial(self._search_again, options, number)
@@ -363,7 +431,7 @@ class Translator(Examiner):
         else:
             nbest_lists = search(pieces)
         if first is None:
-            self.counter.next_number = number + len(texts)
+            self._counter.next_number = number + len(texts)
         for text, text_pieces, hypotheses in zip(texts, pieces, nbest_lists, strict=True):
             yield Translation.of(text, text_pieces, hypotheses, options.nbest, self)
 
@@ -374,37 +442,9 @@ class Translator(Examiner):
             stages = stages.constrained(self._constraint(terms))
         return partial(stages.search, options=options, first=first)
 
-    @property
-    def observer(self) -> ConfidenceFeatures:
-        """Computes features of translations."""
-        return ConfidenceFeatures(self.stages, lambda: self.torch_engine)
+    if not TYPE_CHECKING:
 
-    def token_log_probabilities(self, translation: Translation) -> list[list[tuple[str, float]]]:
-        """Return the target pieces of each translation in the n-best list, each with its log-probability in nats.
-
-        The pieces of the text's sentences follow one another, each sentence's end token included, but no language
-        token. The figures are the model's own, by forced decoding.
-        """
-        return self.observer.tokens([alternative.hypotheses for alternative in translation.nbest], translation.pieces)
-
-    def confidences(self, translations: Sequence[Translation]) -> list[float | None]:
-        """Return the probability that each translation is good; for several sentences, that of the worst.
-
-        It is None without an `estimator`, and where nothing was translated. One call for many translations is faster.
-        """
-        if not (estimator := self.estimator):
-            return [None] * len(translations)
-        return self.observer.confidences(estimator, [translation.parts for translation in translations])
-
-    def assessed(self, translations: Iterable[Translation]) -> Iterator[Translation]:
-        """Yield translations with their `confidence`, computed together, not each when it is first read."""
-        batch = list(translations)
-        for translation, confidence in zip(batch, self.confidences(batch), strict=True):
-            yield translation.assessed(confidence)
-
-    def word_probabilities(self, translations: Sequence[Translation]) -> list[list[tuple[str, float]]]:
-        """Return the words of each translation, each with the product of the probabilities of its pieces.
-
-        The probability of a piece is that given the source and all pieces before it. Copied text has probability 1.
-        """
-        return self.observer.words([(translation.pieces, translation.parts) for translation in translations])
+        def __getattr__(self, name: str) -> Any:
+            """Name the new place of a former method."""
+            place = f"; it is now {MOVED[name]}" if name in MOVED else ""
+            raise AttributeError(f"'Translator' object has no attribute {name!r}{place}")

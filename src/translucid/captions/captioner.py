@@ -197,9 +197,13 @@ class Captioner(LoadedModel):
         Raises:
             UserError: the model is no Transformer.
         """
-        from translucid.api.lenses import caption_lens
+        from translucid.inspection.lens import read_lens
 
-        return caption_lens(self, picture, text)
+        if text is None:
+            tokens = self.caption(picture).nbest[0].hypothesis.tokens
+        else:
+            (tokens,) = self.tokenizer.encode_target([text])
+        return read_lens(self.model, self.tokenizer, self.source(picture), [*tokens, self.model.eos])
 
     def decoder_lens(self, picture: Picture, options: DecodingOptions | None = None) -> DecoderLens:
         """Return the captions that the decoder writes from each layer of the encoder; `options` as for `caption`.
@@ -207,9 +211,14 @@ class Captioner(LoadedModel):
         Raises:
             UserError: the model is no Transformer.
         """
-        from translucid.api.lenses import caption_decoder_lens
+        from translucid.inspection.lens import DecoderLens, reading_layer, state_points
 
-        return caption_decoder_lens(self, picture, options)
+        layers = list(state_points(self.model, "encoder"))
+        captions = []
+        for layer in layers:
+            with reading_layer(self.model, layer):
+                captions.append(self.caption(picture, options).text)
+        return DecoderLens(picture.name, layers, captions)
 
     def can_look(self) -> bool:
         """Whether the model has attention."""

@@ -131,7 +131,7 @@ def _answer(captioner: Captioner, picture: Picture, request: CaptionRequest) -> 
         answer["maps"] = _maps(attention)
     if request.tree:
         between_steps()
-        answer["tree"] = beam_tree(captioner, picture)
+        answer["tree"] = beam_tree(captioner, captioner.trace, picture)
     if request.method and attention.words:
         between_steps()
         model, text = (captioner.model, captioner.tokenizer), " ".join(attention.words)

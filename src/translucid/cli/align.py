@@ -153,14 +153,12 @@ def _weights(
     if has_pytorch():
         from translucid.inspection.alignment import weights_of
 
-        contributions = options.reads_contributions(translator.alignment_layer is not None)
-        for inspected in translator.inspect_all(texts, on_done, contributions=contributions):
+        contributions = options.reads_contributions(translator.inspector.alignment_layer is not None)
+        for inspected in translator.inspector.inspect_all(texts, on_done, contributions=contributions):
             yield weights_of(inspected, options)
         return
-    from translucid.api.translation import word_weights
-
     for text, pair in zip(texts, translator.pipeline.pairs(texts), strict=True):
-        (weights,) = word_weights(translator, [pair.ids], [pair.masked], options=options)
-        yield weights._replace(words_read=translator.words_read(*text))
+        (weights,) = translator.inspector.word_weights([pair.ids], [pair.masked], options=options)
+        yield weights._replace(words_read=translator.inspector.words_read(*text))
         if on_done:
             on_done(1)

@@ -58,7 +58,7 @@ def heads(
     from translucid.inspection.plots import draw_attention, draw_heads
 
     translator = Translator.load(run, source=source_language, target=target_language)
-    chosen_maps(translator.heads, kind, layer)
+    chosen_maps(translator.inspector.heads, kind, layer)
     pieces = translator.translate(text).inspected
     refuse_untranslated(pieces)
     for number, piece in enumerate(pieces, 1):
@@ -156,7 +156,7 @@ def beam(
         trace = captioner.trace(picture_of(captioner, text), width)
     else:
         translator = Translator.load(run, engine="torch", source=source_language, target=target_language)
-        trace = translator.trace(text, width)
+        trace = translator.inspector.trace(text, width)
     _save(draw_beam(trace), out)
 
 

@@ -26,6 +26,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -223,11 +224,11 @@ def _evaluate_translations(
     device, engine, ensemble = translation.device, translation.engine, translation.ensemble or ()
     translator = Translator.open(RunFolder(run), configuration, device, engine, others=ensemble)
     if translation.separate_lines:
-        translator = translator.without_context()
+        translator = replace(translator, pipeline=replace(translator.pipeline, context=None))
     constrained = None
     if terms.terms:
         constrained = translator.with_terms(terms.terms, inflect=terms.inflect_terms, mode=terms.terms_mode)
-    if links and not translator.can_look():
+    if links and not translator.inspector.has_cross_attention:
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     options = configuration.decoding_with({"beam": translation.beam})
     scored_translator: AnyTranslator = translator
@@ -248,7 +249,7 @@ def _evaluate_translations(
     )
     aligned = {}
     if links:
-        inspected = translator.inspect(pairs, contributions=translator.has_contributions)
+        inspected = translator.inspector.inspect(pairs, contributions=translator.inspector.has_contributions)
         aligned = choose(inspected, links, [*candidates(inspected[0]), *taught_readings(configuration)])
     usage = None
     if constrained and constrained.terms:

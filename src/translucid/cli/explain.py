@@ -139,13 +139,13 @@ def _explain_translation(
     translator = Translator.load(
         run, options.device, source=languages.source_language, target=languages.target_language
     )
-    if options.method == "attention" and not translator.can_look():
+    if options.method == "attention" and not translator.inspector.has_cross_attention:
         raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
     console = Console()
     if target is None:
         sentences = translator.translate(text, context=options.context).in_context
     else:
-        sentences = [SentenceInContext(text, target, translator.sentences_before(options.context))]
+        sentences = [SentenceInContext(text, target, translator.inspector.sentences_before(options.context))]
     refuse_untranslated(sentences)
     if options.instead_of is not None and len(sentences) > 1:
         raise UserError(f"--instead-of is for one sentence, not {len(sentences)}", fix="Give one of them.")

@@ -196,23 +196,25 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
     if view.lens:
         look_at_layers(translator, text, view, saving.save)
         return
-    if translator.can_look():
-        chosen_maps(translator.heads, "cross", view.layer, view.head)
+    if translator.inspector.has_cross_attention:
+        chosen_maps(translator.inspector.heads, "cross", view.layer, view.head)
     elif saving.save or view.needs_attention:
         raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
-    before = translator.sentences_before(view.context)
+    before = translator.inspector.sentences_before(view.context)
     translation = translator.translate(text, context=view.context) if view.target is None else None
     target = translation.text if translation else view.target or ""
-    if not translator.can_look():
+    if not translator.inspector.has_cross_attention:
         Console().print(Text(target, "bold"))
         Console().print("\nThe model has no attention: all that it knew of the source was one vector.")
         return
     has_context = any(translation.contexts) if translation else bool(before)
-    contributions = view.contributions or ((saving.saves_page or has_context) and translator.has_contributions)
+    contributions = view.contributions or (
+        (saving.saves_page or has_context) and translator.inspector.has_contributions
+    )
     if translation:
         pieces = translation.inspect(contributions=contributions, with_context=True)
     else:
-        pieces = translator.inspect([(text, target)], contributions=contributions, context=view.context)
+        pieces = translator.inspector.inspect([(text, target)], contributions=contributions, context=view.context)
     if translation and saving.save:
         refuse_untranslated(pieces)
     _print_translation(translator, translation, target, pieces)
@@ -254,7 +256,7 @@ def _print_translation(
         return
     if translation.confidence is not None:
         console.print(f"confidence {percent(translation.confidence)}")
-    for warning in (translator.estimator_note, *translation.warnings, *translation.attention_warnings):
+    for warning in (translator.quality.estimator_note, *translation.warnings, *translation.attention_warnings):
         if warning:  # there may be no note
             console.print(f"warning: {warning}", soft_wrap=True)
 
@@ -295,8 +297,6 @@ def _details(
         sentences: the text with another translation, and the sentences before it.
         methods: the methods of explanations.
     """
-    from translucid.api.examiner import trace
-    from translucid.api.lenses import page_details
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.explanation import explanation_record
     from translucid.inspection.html import beam_record
@@ -304,9 +304,9 @@ def _details(
     details = []
     options = translator.configuration.decoding
     for source, target, before in translation.in_context if translation else sentences:
-        piece_details = page_details(translator, source, target, before)
+        piece_details = translator.inspector.page_details(source, target, before)
         if translation:
-            search = trace(translator, source, options.beam, before)
+            search = translator.inspector.trace(source, options.beam, before=before)
             piece_details["tree"] = beam_record(search, options.beam, translator.tokenizer, options.length_penalty)
         if methods:
             case = Case(translator.model, translator.pipeline, source, target, before)
@@ -323,7 +323,7 @@ def _save_all(translator: Translator, files: list[str], save: Path, *, contribut
     pairs = list(pairs_of(translator.configuration.data, *pair_up(files)))
     log = Console(stderr=True)
     with progress_bar(log, "looking", len(pairs)) as advance:
-        count = save_maps(translator.inspect_all(pairs, advance, contributions=contributions), save)
+        count = save_maps(translator.inspector.inspect_all(pairs, advance, contributions=contributions), save)
     log.print(f"saved: {save}, {count:,} pairs", soft_wrap=True)
 
 
@@ -359,9 +359,9 @@ def look_at_layers(translator: Translator, text: str, view: View, save: Path | N
         UserError: the model is no Transformer, there is no tuned lens, or nothing is translated.
     """
     if view.lens == "decoder":
-        _show_translations(translator.decoder_lens(text, context=view.context), save)
+        _show_translations(translator.inspector.decoder_lens(text, context=view.context), save)
     else:
-        lenses = translator.lens(text, view.target, tuned=view.lens == "tuned", context=view.context)
+        lenses = translator.inspector.lens(text, view.target, tuned=view.lens == "tuned", context=view.context)
         _show_lenses(lenses, text, save)
 
 

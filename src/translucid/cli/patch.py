@@ -84,7 +84,7 @@ def patch(
     translator = Translator.load(
         run, choice.device, "torch", source=languages.source_language, target=languages.target_language
     )
-    patching = translator.patch(clean, other, words, target=choice.target, pairs=pairs)
+    patching = translator.inspector.patch(clean, other, words, target=choice.target, pairs=pairs)
     if output.save:
         save_patching(patching, output.save)
     if output.as_json:

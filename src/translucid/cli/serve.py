@@ -261,7 +261,7 @@ def announce(catalog: Catalog) -> None:
     for served in catalog.models:
         source, target = map(_language_list, served.sides)
         console.print(f"{source} → {target}: {served.name}", soft_wrap=True)
-        if note := served.translator.estimator_note:
+        if note := served.translator.quality.estimator_note:
             console.print(f"warning: {note}", soft_wrap=True)
     for pivot in catalog.pivots:
         source, target = map(_language_list, pivot.sides)

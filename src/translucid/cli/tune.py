@@ -38,7 +38,7 @@ from translucid.inspection.file_formats import PICTURES
 if TYPE_CHECKING:
     from translucid.api.alignment_fitting import LearnedAlignment
     from translucid.api.confidence_fitting import Fitted
-    from translucid.api.lenses import FittedLens
+    from translucid.api.lens_fitting import FittedLens
     from translucid.engines.tuning import Trial
 
 _OPTIONS_BY_USE = {
@@ -200,7 +200,7 @@ def _tune_confidence(run: Path, data: Data, options: Confidence, languages: opti
 
 
 def _tune_lens(run: Path, data: Data, languages: option.Languages, console: Console) -> None:
-    from translucid.api.lenses import SENTENCES, fit_lens
+    from translucid.api.lens_fitting import SENTENCES, fit_lens
 
     valid, sentences = pair_up(data.valid or []), data.sentences or SENTENCES
     _show_lens(fit_lens(run, valid=valid, sentences=sentences, languages=languages, console=console))

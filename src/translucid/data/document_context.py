@@ -72,11 +72,13 @@ def lines_before(lines: Sequence[str], limit: int, earlier: Sequence[str] = ()) 
     return result[len(earlier) :]
 
 
-def sources_before(pairs: Sequence[Pair], limit: int) -> list[list[str]]:
-    """Return for each pair the sources of up to `limit` pairs before it in its document."""
+def sources_before(pairs: Sequence[Pair], context: ContextOptions | None) -> list[list[str]] | None:
+    """Return the sources before each pair in its document; None without context."""
+    if context is None:
+        return None
     before = []
     for i, count in enumerate(preceding(pair.document for pair in pairs)):
-        before.append([pair.source for pair in pairs[i - min(count, limit) : i]])
+        before.append([pair.source for pair in pairs[i - min(count, context.max_sentences) : i]])
     return before
 
 

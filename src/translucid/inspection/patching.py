@@ -27,11 +27,12 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
-from torch import Tensor
+from torch import Tensor, nn
 
 from bitext.cancellation import between_steps
 from translucid.attention.points import Handler, handling, points_of, recording
 from translucid.data.text_pipeline import TextPipeline
+from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
@@ -496,6 +497,53 @@ def _paired(
             raise UserError(what, fix="Count words from 0, CLEAN's word first.")
         positions.append(position)
     return [*positions, ends]
+
+
+NEIGHBORS = 40
+"""The number of pieces that are considered for each word, those whose embeddings are nearest."""
+PER_WORD = 3
+"""The maximum number of replacements for each word."""
+CANDIDATES = 8
+"""The maximum number of sentences that are translated to find one with another translation."""
+MIN_LETTERS = 4
+"""The minimum length of a replacement: shorter pieces are often only beginnings of words."""
+
+
+@torch.inference_mode()
+def similar_sentences(model: SequenceModel, tokenizer: Tokenizer, text: str) -> list[str]:
+    """Return copies of a sentence with another word in place of one, those with the most similar word first."""
+    tokens = getattr(model.source_embedding, "tokens", None)
+    if not isinstance(tokens, nn.Embedding):  # an ensemble, or a model that adds ELMo's vectors
+        return []
+    opening = len(tokenizer.source_opening)
+    norms = tokens.weight.norm(dim=1).clamp_min(1e-9)
+    words = text.split()
+    sentences: list[tuple[float, str]] = []
+    for i, word in enumerate(words):
+        core = word.rstrip(MARKS)
+        ids = tokenizer.encode_source([core])[0][opening:]
+        if len(ids) != 1:
+            continue
+        vector = tokens.weight[ids[0]]
+        similarity = tokens.weight @ vector / (norms * norms[ids[0]])
+        nearest = similarity.topk(min(NEIGHBORS, len(similarity)))
+        pieces = tokenizer.source_pieces(nearest.indices.tolist())
+        replacements: list[tuple[float, str]] = []
+        for piece, value in zip(pieces, nearest.values.tolist(), strict=True):
+            other = piece.removeprefix(SPACE)
+            if piece.startswith(SPACE) and _may_replace(core, other):
+                marks = word[len(core) :]
+                replacements.append((value, " ".join([*words[:i], other + marks, *words[i + 1 :]])))
+        sentences += replacements[:PER_WORD]
+    sentences.sort(reverse=True)
+    return [sentence for _, sentence in sentences[:CANDIDATES]]
+
+
+def _may_replace(word: str, other: str) -> bool:
+    """Whether a piece may be a word in place of another: of letters only, of the same case, and not the same word."""
+    if len(other) < MIN_LETTERS or not other.isalpha() or other.lower() == word.lower():
+        return False
+    return (other.islower(), other.istitle()) == (word.islower(), word.istitle())
 
 
 def summary(patching: Patching) -> str:

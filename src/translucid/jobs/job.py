@@ -45,6 +45,7 @@ from translucid.memory.opening import open_memory
 from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, VALIDATION, RunFolder
+from translucid.terminology.matching import missing_terms
 from translucid.terminology.term import TermsMode
 
 Say = Callable[[str], None]
@@ -278,7 +279,7 @@ class TranslationJob(LineJob):
             if len(memory):
                 recall = Recall(memory, self.memory_from)
         translator = open_translator(self, recall, threads)
-        if self.alignments and not translator.can_look():
+        if self.alignments and not translator.inspector.has_cross_attention:
             fix = "Omit `alignments`."
             raise UserError("the model has no attention, so there are no alignments", file=self.run, fix=fix)
         return LineFunction(translator.engine.device_type, partial(self.work, TranslationModels(translator, recall)))
@@ -301,12 +302,12 @@ class TranslationJob(LineJob):
             unmatched, self.options, split=self.split_sentences, first=window.before.lines, before=before
         )
         if self.form == "jsonl":
-            translations = models.translator.assessed(translations)
+            translations = models.translator.quality.assessed(translations)
         lines, warnings = [], []
         for group, source, match in zip(groups, sources, matches, strict=True):
             if match:
                 text = match.target
-                text_warnings = models.translator.missing_terms(source, text)
+                text_warnings = missing_terms(models.translator.terms, source, text)
             else:
                 translation = next(translations)
                 text = translation.text
@@ -339,12 +340,12 @@ class TranslationJob(LineJob):
         """Return the output for a source whose translation is in the memory."""
         links = None
         if self.alignments:
-            links = models.translator.align(source, match.target)
+            links = models.translator.inspector.align(source, match.target)
         if self.form == "jsonl":
             record = {"source": source, "translation": match.target, **self._matches(models, source, "memory")}
             if links is not None:
                 record["alignment"] = links
-            record["warnings"] = models.translator.missing_terms(source, match.target)
+            record["warnings"] = missing_terms(models.translator.terms, source, match.target)
             return json.dumps(record, ensure_ascii=False)
         if links is not None:
             return f"{match.target}\t{to_pharaoh(links)}"
@@ -378,13 +379,13 @@ class TranslationJob(LineJob):
         if self.columns > 1:
             record["alternatives"] = translation.alternatives
             record["scores"] = [round(alternative.score, 6) for alternative in translation.nbest]
-        if models.translator.has_confidence:
+        if models.translator.quality.has_confidence:
             record["confidence"] = translation.confidence
             if translation.confidence is not None:
                 record["confidence"] = round(translation.confidence, 4)
         if self.token_scores:
             # One list for each translation, a pair of piece and log-probability for each token.
-            score_lists = models.translator.token_log_probabilities(translation)[: self.columns]
+            score_lists = translation.token_log_probabilities[: self.columns]
             record["token_log_probabilities"] = list(map(rounded_pairs, score_lists))
             record["word_probabilities"] = rounded_pairs(translation.word_probabilities)
         if self.alignments:
@@ -532,7 +533,7 @@ def open_translator(job: TranslationJob, recall: Recall | None, threads: int) ->
         translator = shown_matches(translator, recall)
     if job.terms:
         translator = translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
-    translator = translator.ranked(_ranking(job, translator))
+    translator = replace(translator, ranking=_ranking(job, translator))
     return PivotTranslator(first_translator, translator) if first_translator else translator
 
 

@@ -84,7 +84,7 @@ def find_alignments(run: Path, translator: Translator) -> None:
     for phrase in generate(GOLD, split="valid"):
         pairs.append((phrase.source, phrase.target))
         links.append(Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)))
-    save_alignment_options(run, choose(translator.inspect(pairs, contributions=True), links))
+    save_alignment_options(run, choose(translator.inspector.inspect(pairs, contributions=True), links))
 
 
 def phrasebook_pairs(count: int, split: Split, max_words: int = LONGEST) -> list[Pair]:

@@ -149,7 +149,7 @@ def masks_sentence(models: Models, text: str) -> Record:
     tokens = [*target[:-1], pad, pad, pad]
     names = demo.tokenizer.target_pieces(tokens)
     heads = []
-    for head in range(demo.heads["decoder.0.self"]):
+    for head in range(demo.inspector.heads["decoder.0.self"]):
         terms = equation(demo.model, ids, tokens, "decoder.0.self", head, pieces=(names[:1], names))
         heads.append({"query": plain(terms.query), "key": plain(terms.key)})
     return {"text": text, "tokens": terms.key_pieces, "padding": 2, "heads": heads}
@@ -297,7 +297,7 @@ def _differing(models: Models) -> str | None:
     """
     best, most = None, 1
     for pair in generate(LAYER_CANDIDATES, split="test", min_words=3, max_words=9):
-        translations = models.demo.decoder_lens(pair.source, split=False, beam=1).translations
+        translations = models.demo.inspector.decoder_lens(pair.source, split=False, beam=1).translations
         count = len(set(translations))
         if translations[-1] == pair.target and count > most:
             best, most = pair.source, count
@@ -350,7 +350,7 @@ def layers_sentence(models: Models, text: str) -> Record:
         "predictions": predictions,
         "probabilities": plain(lens.log_probs.exp()),
         "ranks": lens.ranks.tolist(),
-        "encoder": demo.decoder_lens(text, split=False, beam=1).translations,
+        "encoder": demo.inspector.decoder_lens(text, split=False, beam=1).translations,
     }
 
 
@@ -375,7 +375,7 @@ def contributions_sentence(models: Models, text: str) -> Record:
     """Return raw weights, norms, and the contributions of source and target prefix for each target piece."""
     demo = models.demo
     _, ids, target = translated(demo, text)
-    (inspected,) = demo.forced_decoding([(ids, target)], contributions=True)
+    (inspected,) = demo.inspector.forced_decoding([(ids, target)], contributions=True)
     contributions = inspected.with_contributions
     return {
         "text": text,
@@ -398,7 +398,7 @@ def ablation_sentence(models: Models, text: str) -> Record:
     demo = models.demo
     _, ids, target = translated(demo, text)
     pair = torch.tensor([ids]), torch.tensor([target])
-    names = head_names(demo.heads)
+    names = head_names(demo.inspector.heads)
     losses, alone = [], []
     baseline = forced_pass(demo.model, *pair, with_attention=False).log_probs.sum().item()
     for name in names:
@@ -431,14 +431,14 @@ def ablation_chart(models: Models) -> Record:
     references = [phrase.target for phrase in phrases]
 
     def log_probability(translator: Translator) -> float:
-        return sum(score.log_probability for score in translator.score(sources, references))
+        return sum(score.log_probability for score in translator.inspector.score(sources, references))
 
     def bleu(heads: Sequence[str]) -> float:
         translations = demo.ablated(*heads).translate(sources, beam=1, split=False)
         return round(corpus_scores([translation.text for translation in translations], [references])[0].value, 1)
 
     # The more probable the references are without a head, the less important it is.
-    least_first = sorted(head_names(demo.heads), key=lambda name: -log_probability(demo.ablated(name)))
+    least_first = sorted(head_names(demo.inspector.heads), key=lambda name: -log_probability(demo.ablated(name)))
     rows = []
     for count in [*range(0, len(least_first), HEAD_STEP), len(least_first)]:
         rows.append({"off": count, "least": bleu(least_first[:count]), "most": bleu(least_first[::-1][:count])})
@@ -471,7 +471,7 @@ def patching_sentence(models: Models, text: str) -> Record:
         raise UserError("this lesson compares two sentences", fix=fix)
     demo = models.demo
     target, words = PAIRS.get((clean, other), (None, None))
-    record = demo.patch(clean, other, words, target=target).to_json()
+    record = demo.inspector.patch(clean, other, words, target=target).to_json()
     del record["notes"]
     sources = _source(demo, clean), _source(demo, other)
     points = next(part["points"] for part in record["parts"] if part["kind"] == ENCODER)

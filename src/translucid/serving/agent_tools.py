@@ -29,13 +29,14 @@ from translucid.serving.queue.request_context import RequestContext, RequestTask
 from translucid.serving.routes.libretranslate import name_of
 from translucid.serving.texts import (
     TextTranslation,
-    missing_terms,
     queue_sentences,
     sentences_before,
     split_texts,
+    term_warnings,
     translate_texts,
     with_terminology,
 )
+from translucid.terminology.matching import terms_in
 
 if TYPE_CHECKING:
     from translucid.api.translation import Translation
@@ -82,9 +83,9 @@ class AgentTools:
 
         async def translate(served: AnyServed, batch: list[str]) -> list[TextTranslation]:
             served = await run_in_threadpool(with_terminology, served, terms or {})
-            with_confidence = served.translator.has_confidence
+            with_confidence = served.translator.quality.has_confidence
             (result,) = await translate_texts(task, served, batch, context=before, with_confidence=with_confidence)
-            warnings.extend(await task.run(lambda: missing_terms(served, batch, result.versions[:1])))
+            warnings.extend(await task.run(lambda: term_warnings(served, batch, result.versions[:1])))
             return [result]
 
         (code,), (translation,) = await translate_from_any(
@@ -173,7 +174,7 @@ class AgentTools:
         translator = served.translator
 
         def work() -> list[dict[str, Any]]:
-            matches = translator.terms_in(text)[:MOST_TERMS]
+            matches = terms_in(translator.terms, text)[:MOST_TERMS]
             rows = [{"term": match.text, "translations": list(match.targets)} for match in matches]
             if translation:
                 for row, use in zip(rows, terms.uses(matches, translation), strict=True):

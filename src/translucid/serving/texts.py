@@ -32,6 +32,7 @@ from translucid.serving.edge.failures import as_server_errors
 from translucid.serving.language_pairs import AnyServed, ServedPivot
 from translucid.serving.queue.batcher import in_chunks, options_for, translate
 from translucid.serving.queue.request_context import RequestContext, RequestTask, off_the_loop
+from translucid.terminology.matching import missing_terms
 
 LONGEST = 2000
 """The maximum number of characters in a sentence; a longer one is cut, between words if it has any."""
@@ -202,12 +203,12 @@ def with_terminology(served: AnyServed, terms: Mapping[str, str]) -> AnyServed:
     return replace(served, translator=served.translator.with_terms(terms.items()))
 
 
-def missing_terms(served: AnyServed, texts: Sequence[str], translations: Sequence[str]) -> list[str]:
+def term_warnings(served: AnyServed, texts: Sequence[str], translations: Sequence[str]) -> list[str]:
     """Return a warning for each term of a text that its translation lacks; called in the worker pool."""
     warnings: list[str] = []
     for text, translation in zip(texts, translations, strict=True):
         between_steps()
-        warnings += served.translator.missing_terms(text, translation)
+        warnings += missing_terms(served.translator.terms, text, translation)
     return warnings
 
 
@@ -373,7 +374,7 @@ async def _translate_sentences(
 
 
 def _confidences(translator: AnyTranslator, translations: Sequence[AnyTranslation]) -> list[float | None]:
-    return [translation.confidence for translation in translator.assessed(translations)]
+    return [translation.confidence for translation in translator.quality.assessed(translations)]
 
 
 def _merge_known(

@@ -309,15 +309,6 @@ class TermList:
                     plain.clear(start, end)
         return occurrences
 
-    def with_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
-        """Return the word links of a text and its translation, with the links of these terms instead of the model's."""
-        term_links = []
-        matches = terms_in(self, source)
-        for match, occurrence in zip(matches, self.occurrences(matches, target), strict=True):
-            if occurrence:
-                term_links.append(TermLink((match.start, match.end), (occurrence.start, occurrence.end)))
-        return with_term_links(links, source, target, term_links) if term_links else list(links)
-
     def _target_span(
         self, match: Match, words: _WordIndex, plain: _WordIndex, inflected: bool
     ) -> tuple[int, int] | None:
@@ -372,13 +363,30 @@ class _WordIndex:
         self.words[start:end] = [""] * (end - start)
 
 
-def terms_in(terms: TermList, text: str) -> list[Match]:
+def terms_in(terms: TermList | None, text: str) -> list[Match]:
     """Return the terms in a text, except those in placeholders, tags and addresses."""
-    matches = terms.matches(text)
+    matches = terms.matches(text) if terms else []
     if matches:  # Most texts have none.
         for _, start, end in kept_parts(text):
             matches = [match for match in matches if end <= match.start or match.end <= start]
     return matches
+
+
+def missing_terms(terms: TermList | None, source: str, target: str) -> list[str]:
+    """Return a warning for each term of a text that a translation from elsewhere, such as a memory, lacks."""
+    uses = terms.uses(terms_in(terms, source), target) if terms else []
+    return [use.warning for use in uses if use.outcome == "missing"]
+
+
+def linked_terms(terms: TermList | None, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
+    """Return the word links of a text and its translation, with the links of terms instead of the model's."""
+    term_links = []
+    matches = terms_in(terms, source)
+    if terms and matches:
+        for match, occurrence in zip(matches, terms.occurrences(matches, target), strict=True):
+            if occurrence:
+                term_links.append(TermLink((match.start, match.end), (occurrence.start, occurrence.end)))
+    return with_term_links(links, source, target, term_links) if term_links else list(links)
 
 
 def term_list(

@@ -437,6 +437,15 @@ class Tokenizer:
             counts.append(len([part for part in normalized.split(SPACE) if part]))
         return counts
 
+    def lacks(self, character: str) -> bool:
+        """Return whether the vocabulary of the source lacks a character."""
+        return SPECIAL.unknown in self.encode_source([character])[0]
+
+    def joins(self, start: str, end: str) -> bool:
+        """Return whether two parts of a source are rather one word: together, they have fewer pieces than apart."""
+        first, second, whole = map(len, self.encode_source([start, end, start + end]))
+        return whole + len(self.source_opening) < first + second
+
     def source_word_starts(self) -> list[bool]:
         """Return for each source id whether its piece begins a word."""
         return [self._source.id_to_piece(i).startswith(SPACE) for i in range(self.source_size)]

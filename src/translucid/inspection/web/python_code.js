@@ -31,7 +31,7 @@ function openingLines({ run, languages }, ...imports) {
 }
 
 function inspectLine({ source, target }, extraArguments = "") {
-  return `(inspected,) = translator.inspect([(${pythonString(source)}, ${pythonString(target)})]${extraArguments})`;
+  return `(inspected,) = translator.inspector.inspect([(${pythonString(source)}, ${pythonString(target)})]${extraArguments})`;
 }
 
 // Plot one attention map as ribbons.
@@ -81,9 +81,9 @@ export function layersCode(sentence) {
   const [source, target] = [sentence.source, sentence.target].map(pythonString);
   return [
     ...openingLines(sentence, importPlots("draw_lens")),
-    `(lens,) = translator.lens(${source}, ${target})`,
+    `(lens,) = translator.inspector.lens(${source}, ${target})`,
     'save_figure(draw_lens(lens), Path("layers.pdf"))',
-    `print(*translator.decoder_lens(${source}).translations, sep="\\n")`,
+    `print(*translator.inspector.decoder_lens(${source}).translations, sep="\\n")`,
   ].join("\n");
 }
 
@@ -93,7 +93,7 @@ export function patchCode(sentence, { other, words }) {
   const [source, target] = [sentence.source, sentence.target].map(pythonString);
   return [
     ...openingLines(sentence, importPlots("draw_patching")),
-    `patching = translator.patch(${source}, ${pythonString(other)}${wordPair}, target=${target})`,
+    `patching = translator.inspector.patch(${source}, ${pythonString(other)}${wordPair}, target=${target})`,
     'save_figure(draw_patching(patching), Path("patching.pdf"))',
   ].join("\n");
 }
@@ -102,7 +102,7 @@ export function patchCode(sentence, { other, words }) {
 export function beamCode(sentence, beamSize) {
   return [
     ...openingLines(sentence, importPlots("draw_beam")),
-    `trace = translator.trace(${pythonString(sentence.source)}, ${beamSize})`,
+    `trace = translator.inspector.trace(${pythonString(sentence.source)}, ${beamSize})`,
     'save_figure(draw_beam(trace), Path("beam.pdf"))',
   ].join("\n");
 }

@@ -30,7 +30,7 @@ from translucid.serving.queue.request_context import Handlers, RequestTask
 from translucid.serving.routes.glossaries import Glossaries
 from translucid.serving.routes.libretranslate import name_of
 from translucid.serving.texts import (
-    missing_terms,
+    term_warnings,
     translate_html,
     translate_tagged,
     translate_texts,
@@ -94,7 +94,7 @@ class DeepL(Handlers):
                 warnings.add(f"context was not read: the run {served.name} was trained without data.context")
             translations = await self.translated(task, served, batch, split, fields)
             if terms:  # an exact match of the server's translation memory comes before the glossary
-                warnings.update(await task.run(lambda: missing_terms(served, batch, translations)))
+                warnings.update(await task.run(lambda: term_warnings(served, batch, translations)))
             return translations
 
         catalog = self.context.catalog

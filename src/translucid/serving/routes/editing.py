@@ -29,6 +29,7 @@ from translucid.serving.edge.incoming import are_texts, flag_field, number_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers, RequestTask
+from translucid.terminology.matching import terms_in
 
 MOST_ROWS = 500
 """The maximum number of segments in an answer."""
@@ -172,7 +173,7 @@ class Editing(Handlers):
             matches = [match.record() for match in recall.suggestions(text)]
         served = served_with_terms(self.context.catalog, job)
         # With a pivot language, the terms are not of the source.
-        term_matches = served.translator.terms_in(text) if isinstance(served, Served) else []
+        term_matches = terms_in(served.translator.terms, text) if isinstance(served, Served) else []
         for match in term_matches:
             terms += [{"source": match.text, "target": target} for target in match.targets]
         return {"matches": matches, "terms": terms}

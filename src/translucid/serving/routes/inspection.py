@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,8 +13,6 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from translucid.api.lenses import layers_details
-from translucid.api.patching import contrasting_sentence
 from translucid.api.pivot_translator import PivotTranslation
 from translucid.api.translation import Translation
 from translucid.api.translator import Translator
@@ -42,10 +40,12 @@ from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import AnyServed, Served, ServedPivot
 from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
 from translucid.serving.texts import queue_sentences, sentences_before, split_texts, unknown_sentences
+from translucid.terminology.matching import missing_terms
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
     from translucid.captions.captioner import Captioner
+    from translucid.decoding.trace import BeamTrace
 
 
 CHOICES = 8
@@ -118,10 +118,12 @@ class InspectionRoutes(Handlers):
         """Return the trees of the beam searches of the first sentences."""
         _, task, served, text = await read_text(self.context, request)
         (layout,), _ = await split_texts(self.context, served, [text])
-        sentences = layout.sentences[:TREES]
+        sentences, translator = layout.sentences[:TREES], served.translator
 
         def answer() -> Response:
-            return rendered({"trees": [beam_tree(served.translator, sentence) for sentence in sentences]})
+            return rendered(
+                {"trees": [beam_tree(translator, translator.inspector.trace, sentence) for sentence in sentences]}
+            )
 
         return await task.run(answer)
 
@@ -304,10 +306,10 @@ def beam_of(model: Translator | Captioner) -> int:
     return min(model.configuration.decoding.beam, WIDEST)
 
 
-def beam_tree(model: Translator | Captioner, source: Any) -> dict[str, Any]:
-    """Return the tree of the beam search for a sentence or an image."""
+def beam_tree(model: Translator | Captioner, trace: Callable[[Any, int], BeamTrace], source: Any) -> dict[str, Any]:
+    """Return the tree of the beam search for a sentence or an image, given the function that traces one."""
     options, beam = model.configuration.decoding, beam_of(model)
-    record = beam_record(model.trace(source, beam), beam, model.tokenizer, options.length_penalty)
+    record = beam_record(trace(source, beam), beam, model.tokenizer, options.length_penalty)
     return record | {"own": options.beam}
 
 
@@ -321,8 +323,8 @@ class PatchFields(NamedTuple):
 
     def of(self, translator: Translator, source: str, target: str) -> Patching:
         """Patch OTHER by the states of `source`, whose translation is `target`."""
-        other = self.other or contrasting_sentence(translator, source, target)
-        return translator.patch(source, other, self.words, target=target)
+        other = self.other or translator.inspector.contrasting_sentence(source, target)
+        return translator.inspector.patch(source, other, self.words, target=target)
 
 
 def patch_fields(fields: dict[str, Any]) -> PatchFields:
@@ -347,7 +349,9 @@ class LayerRoutes(Handlers):
         """Return what each layer of the decoder predicts for each word of a translation, and each encoder layer."""
         text_request, target = await read_pair(self.context, request)
         translator = text_request.served.translator
-        return await text_request.task.run(lambda: rendered(layers_details(translator, text_request.text, target)))
+        return await text_request.task.run(
+            lambda: rendered(translator.inspector.layers_details(text_request.text, target))
+        )
 
     async def patch(self, request: Request) -> Response:
         """Return how much of the difference between two sentences the state of each layer at each word carries."""
@@ -425,13 +429,13 @@ class SentenceInspector:
         for inspected, (piece, hypothesis) in zip(inspections, translation.parts, strict=True):
             record = self._piece_record(inspected, hypothesis.tokens)
             if hypothesis.free:
-                (words,) = self.served.translator.observer.words([([piece], [(piece, hypothesis)])])
+                (words,) = self.served.translator.quality.words([([piece], [(piece, hypothesis)])])
                 if len(words) == len(inspected.target_words) - 1:
                     record["judged_probabilities"] = [round(probability, 4) for _, probability in words]
             pieces.append(record)
         row = _row(translation.source, translation.text, pieces)
         row["warnings"] = [*translation.warnings, *translation.attention_warnings]
-        if self.served.translator.estimator:
+        if self.served.translator.quality.estimator:
             row["confidence"] = translation.confidence
         row["origin"] = "model"
         if translation.parts:
@@ -443,7 +447,7 @@ class SentenceInspector:
         translator = self.served.translator
         (pair,) = translator.pipeline.pairs([(source, target)])
         before = translator.pipeline.before(context)
-        (inspected,) = translator.inspect_encoded([pair], contributions=self.contributions, before=before)
+        (inspected,) = translator.inspector.inspect_encoded([pair], contributions=self.contributions, before=before)
         row = _row(source, target, [self._piece_record(inspected, pair.target[:-1])])
         self._explain(row, before)
         return row
@@ -454,7 +458,7 @@ class SentenceInspector:
         if len(target) <= 2 * MAX_INSPECTED:
             with suppress(UserError):
                 row = self._forced_row(source, target, context)
-        return row | {"origin": "memory", "warnings": self.served.translator.missing_terms(source, target)}
+        return row | {"origin": "memory", "warnings": missing_terms(self.served.translator.terms, source, target)}
 
     def _piece_record(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
         """Return the attention of a piece of a sentence, and the ids of the tokens of each word."""

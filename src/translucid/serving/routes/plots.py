@@ -93,19 +93,19 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
     if heads := heads_field(fields):
         translator = translator.ablated(*heads)
     if view == "layers":
-        (lens,) = translator.lens(source, target)
+        (lens,) = translator.inspector.lens(source, target)
         return draw_lens(lens)
     if view == "patching":
         return draw_patching(patch_fields(fields).of(translator, source, target))
     if view == "beam":
-        return draw_beam(translator.trace(source, beam_of(translator)))
+        return draw_beam(translator.inspector.trace(source, beam_of(translator)))
     if view == "why":
         method = method_field(fields, "method", "erasure")
         case = Case(translator.model, translator.pipeline, source, target)
         explanation = explain(contrast_fields(fields, method).of(case) or case, method, samples=200)
         weights = explanation.importance / explanation.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(explanation.source, explanation.target, weights))
-    (inspected,) = translator.inspect([(source, target)], contributions=kind in ("norms", "contributions"))
+    (inspected,) = translator.inspector.inspect([(source, target)], contributions=kind in ("norms", "contributions"))
     if view == "heads":
         return draw_attention(inspected, kind)
     words = _map(inspected, kind, _number(fields, "layer"), _number(fields, "head"))

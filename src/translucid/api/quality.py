@@ -1,4 +1,4 @@
-"""Features of translations besides their text, for their confidence and for the probabilities of their words.
+"""Quality estimation without references: confidence, probabilities of words, and the checks of a translation.
 
 The figures of the search are used where it has them. CTranslate2 returns no log-probabilities of single tokens: forced
 decoding computes them afterwards, as it does attention and passes with dropout.
@@ -7,7 +7,7 @@ decoding computes them afterwards, as it does attention and passes with dropout.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -20,12 +20,14 @@ from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.stages import Part, SearchStages
 from translucid.evaluation.confidence import Estimator, Figures, Kind, Measurements
+from translucid.evaluation.quality_checks import QualityChecks
 from translucid.kernels.devices import preserve_random_state
 from translucid.kernels.machine import has_pytorch
 
 if TYPE_CHECKING:
+    from translucid.api.translation import Translation
+    from translucid.api.translator import Translator
     from translucid.data.tokenizing.tokenizer import Tokenizer
-    from translucid.decoding.search import TorchEngine
     from translucid.inspection.inspected import Inspected
     from translucid.models.protocol import SequenceModel
 
@@ -34,17 +36,69 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class ConfidenceFeatures:
-    """Computes features of the translations that a search has found."""
+class QualityEstimation:
+    """Estimates the quality of the translations of a translator; `Translator.quality` returns one."""
 
-    stages: SearchStages
-    torch_engine: Callable[[], TorchEngine]
-    """Returns the PyTorch engine, and with it the model, when it is needed."""
+    translator: Translator
+
+    @property
+    def stages(self) -> SearchStages:
+        """The stages of a translation."""
+        return self.translator.stages
 
     @property
     def tokenizer(self) -> Tokenizer:
         """The model's tokenizer."""
-        return self.stages.pipeline.tokenizer
+        return self.translator.tokenizer
+
+    @property
+    def estimator(self) -> Estimator | None:
+        """The confidence estimator that `translucid tune --confidence` has fitted to this model, if there is one."""
+        return self.translator.loaded.confidence(self.translator.languages)[0]
+
+    @property
+    def estimator_note(self) -> str:
+        """The reason why a fitted estimator is ignored; "" if it is used or there is none."""
+        return self.translator.loaded.confidence(self.translator.languages)[1]
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether translations have a confidence."""
+        return self.estimator is not None
+
+    @property
+    def checks(self) -> QualityChecks:
+        """The checks of a translation that need no reference."""
+        translator = self.translator
+        return QualityChecks(
+            translator.tokenizer,
+            *translator.languages,
+            scripts=lambda: translator.loaded.known_scripts,
+            protected=translator.protected,
+        )
+
+    def confidences(self, translations: Sequence[Translation]) -> list[float | None]:
+        """Return the probability that each translation is good; for several sentences, that of the worst.
+
+        It is None without an `estimator`, and where nothing was translated. One call for many translations is faster.
+        """
+        if not (estimator := self.estimator):
+            return [None] * len(translations)
+        texts = [translation.parts for translation in translations]
+        # The model did not choose the terms of a glossary, so that its free translation counts.
+        judged = [(piece, hypothesis.judged) for piece, hypothesis in chain.from_iterable(texts)]
+        measurements = self.observed(judged, [estimator.kind], estimator.passes)
+        values: Iterator[float] = iter(estimator(measurements).tolist())
+        confidences: list[float | None] = []
+        for parts in texts:
+            confidences.append(min(islice(values, len(parts)), default=None))
+        return confidences
+
+    def assessed(self, translations: Iterable[Translation]) -> Iterator[Translation]:
+        """Yield translations with their `confidence`, computed together, not each when it is first read."""
+        batch = list(translations)
+        for translation, confidence in zip(batch, self.confidences(batch), strict=True):
+            yield translation.assessed(confidence)
 
     @property
     def _prefix_length(self) -> int:
@@ -95,18 +149,12 @@ class ConfidenceFeatures:
             opening=len(self.tokenizer.source_opening),
         )
 
-    def confidences(self, estimator: Estimator, texts: Sequence[Sequence[Part]]) -> list[float | None]:
-        """Return the lowest confidence of the parts of each text; None where it has none.
+    def word_probabilities(self, translations: Sequence[Translation]) -> list[list[tuple[str, float]]]:
+        """Return the words of each translation, each with the product of the probabilities of its pieces.
 
-        The model did not choose the terms of a glossary, so that its free translation counts.
+        The probability of a piece is that given the source and all pieces before it. Copied text has probability 1.
         """
-        judged = [(piece, hypothesis.judged) for piece, hypothesis in chain.from_iterable(texts)]
-        measurements = self.observed(judged, [estimator.kind], estimator.passes)
-        values: Iterator[float] = iter(estimator(measurements).tolist())
-        confidences: list[float | None] = []
-        for parts in texts:
-            confidences.append(min(islice(values, len(parts)), default=None))
-        return confidences
+        return self.words([(translation.pieces, translation.parts) for translation in translations])
 
     def words(self, texts: Sequence[tuple[Sequence[Piece], Sequence[Part]]]) -> list[list[tuple[str, float]]]:
         """Return the words of each text's translation, each with its probability.
@@ -164,14 +212,14 @@ class ConfidenceFeatures:
             figures.append(np.array(log_probs, np.float64))
         return figures
 
-    def tokens(
-        self, translations: Sequence[Sequence[Hypothesis]], pieces: Sequence[Piece]
-    ) -> list[list[tuple[str, float]]]:
-        """Return the target pieces of several translations of a text, each with its log-probability.
+    def token_log_probabilities(self, translation: Translation) -> list[list[tuple[str, float]]]:
+        """Return the target pieces of each translation in the n-best list, each with its log-probability in nats.
 
-        `translations`: for each translation, the hypotheses of those pieces that were translated.
+        The pieces of the text's sentences follow one another, each sentence's end token included, but no language
+        token. The figures are the model's own, by forced decoding.
         """
-        translated_pieces = translatable(pieces)
+        translations = [alternative.hypotheses for alternative in translation.nbest]
+        translated_pieces = translatable(translation.pieces)
         parts: list[Part] = []
         for hypotheses in translations:
             parts += zip(translated_pieces, hypotheses, strict=True)
@@ -205,7 +253,7 @@ class ConfidenceFeatures:
         """Return the results of `forced_decoding`, with attention or only with log-probabilities."""
         from translucid.inspection.forced_decoding import forced_decoding
 
-        engine = self.torch_engine()
+        engine = self.translator.torch_engine
         return forced_decoding(
             engine.model, self.tokenizer, pairs, engine.device, with_attention=with_attention, before=before
         )
@@ -216,7 +264,7 @@ class ConfidenceFeatures:
 
         from translucid.decoding.pair_scores import pair_scores
 
-        device, log_probs = self.torch_engine().device, []
+        device, log_probs = self.translator.torch_engine.device, []
         with preserve_random_state(device):
             for pair in self.stages.pairs(parts):
                 torch.manual_seed(SEED)
@@ -227,7 +275,7 @@ class ConfidenceFeatures:
     @cached_property
     def _dropout_model(self) -> SequenceModel:
         """The model in training mode; a copy, as other threads may translate with the model meanwhile."""
-        return copy.deepcopy(self.torch_engine().model).train()
+        return copy.deepcopy(self.translator.torch_engine.model).train()
 
 
 def as_in_free(words: Sequence[tuple[str, float]], free: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:

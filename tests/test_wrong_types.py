@@ -1,11 +1,14 @@
 """One text in place of several, or the reverse, is accepted if the meaning is clear, and otherwise a clear error."""
 
+import re
+from operator import attrgetter
+
 import numpy as np
 import pytest
 
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
-from translucid.api.translator import Translator
+from translucid.api.translator import MOVED, Translator
 from translucid.evaluation.metrics import corpus_scores
 from translucid.language.embedder import Embedder
 from translucid.language.generator import Generator
@@ -80,3 +83,13 @@ def test_a_file_name_that_is_not_utf8_is_stored(tmp_path):
     with TranslationMemory.open(tmp_path / "a.memory", write=True) as memory:
         assert memory.add([Pair("a", "b")], "b\udce9d.tsv").new == 1
         assert [who for who, _, _ in memory.by_origin()] == ["b?d.tsv"]
+
+
+def test_former_names_of_a_translator_are_refused_with_the_current_ones(translator):
+    for name, place in MOVED.items():
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; it is now {re.escape(place)}"):
+            getattr(translator, name)
+        if place.startswith(("inspector.", "pipeline.", "quality")):
+            attrgetter(place)(translator)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        translator.nothing  # noqa: B018

@@ -107,7 +107,9 @@ def test_another_direction_reads_placeholders_as_its_own_run_does(runs, translat
     (tokens,) = translator.tokenizer.encode_target(["A Ana ⟦1⟧ y ⟦2⟧"])
     hypothesis = Hypothesis(tokens, -1.0, -1.0)
     ((log_probability,),) = channel(runs, translator).reverse_log_probs([piece], [[hypothesis]])
-    assert log_probability == pytest.approx(reverse.score("A Ana %s y {{ a b }}", SOURCE).log_probability, abs=1e-3)
+    assert log_probability == pytest.approx(
+        reverse.inspector.score("A Ana %s y {{ a b }}", SOURCE).log_probability, abs=1e-3
+    )
 
 
 def test_texts_that_differ_in_placeholders_alone_are_ranked_each_for_itself(runs, translator):
@@ -145,7 +147,7 @@ def test_another_direction_reads_the_source_without_the_marks_of_terms(call, run
     )
     row = json.loads(result.out)
     reverse = Translator.load(runs / "reverse", "cpu", "torch")
-    from_source = row["score"] - reverse.score(row["translation"], text).log_probability
+    from_source = row["score"] - reverse.inspector.score(row["translation"], text).log_probability
     constrained = Translator.load(runs / "main", "cpu", "torch").with_terms([("soccer", "fútbol")], mode="annotate")
     alone = constrained.translate(text, beam=5, nbest=5)
     known = {candidate.text: candidate.hypotheses[0].log_probability for candidate in alone.nbest}

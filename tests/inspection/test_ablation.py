@@ -172,8 +172,8 @@ def test_a_translator_translates_scores_and_inspects_with_heads_off(translator):
     after, expected = ablated.translate(TEXT), reference.translate(TEXT)
     assert after.text == expected.text and after.score == pytest.approx(expected.score, abs=1e-3)
     assert after.score != pytest.approx(before.score, abs=1e-2)
-    assert ablated.score(TEXT, "un libro").log_probability == pytest.approx(
-        reference.score(TEXT, "un libro").log_probability, abs=1e-3
+    assert ablated.inspector.score(TEXT, "un libro").log_probability == pytest.approx(
+        reference.inspector.score(TEXT, "un libro").log_probability, abs=1e-3
     )
     (inspected,), (reference_inspected,) = (
         ablated.inspector.inspect([(TEXT, "un libro")]),

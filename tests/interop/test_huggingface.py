@@ -363,7 +363,7 @@ def test_weights_of_pytorchs_own_format_are_read_too(tmp_path):
 
 def test_the_language_token_of_a_target_does_not_count_in_its_score(imported):
     source, target = TEXTS[0], sentences()[1][0]
-    score = imported.ours.score(source, target)
+    score = imported.ours.inspector.score(source, target)
     tokenizer = imported.ours.tokenizer
     (ids,), (target_ids,) = tokenizer.encode_source([source]), tokenizer.encode_target([target])
     opening_length = len(tokenizer.target_opening)

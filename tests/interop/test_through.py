@@ -140,7 +140,7 @@ def test_the_language_token_is_not_scored(m2m):
     assert end[0] == "</s>" and len(pieces) == len(hypothesis.tokens) - 1
     assert sum(value for _, value in [*pieces, end]) == pytest.approx(hypothesis.log_probability, abs=1e-4)
     forced, _ = m2m.inspector.forced_scores([(TEXT, TARGET)])
-    (inspected,) = m2m.inspect([(TEXT, TARGET)])
+    (inspected,) = m2m.inspector.inspect([(TEXT, TARGET)])
     assert forced.tokens == len(inspected.target) - 1
 
 

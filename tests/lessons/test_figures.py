@@ -298,7 +298,7 @@ def test_contributions(lesson, models):
         close(numbers(page, ".by-hand .c .amount"), closer / closer.sum())
         close(numbers(page, ".by-hand .length"), terms.sum(1))
     _, ids, target = translated(models.demo, BOOK[0])
-    (inspected,) = models.demo.forced_decoding([(ids, target)], contributions=True)
+    (inspected,) = models.demo.inspector.forced_decoding([(ids, target)], contributions=True)
     step = min(2, len(target) - 1)
     close(numbers(page, ".of-model .weights .amount"), exact(inspected.cross())[step])
     close(numbers(page, ".of-model .norms .amount"), exact(inspected.cross(method="norms"))[step])
@@ -384,7 +384,7 @@ def test_beam(lesson, models):
         row = page.locator(".data-table tbody tr.chosen")
         assert row.locator(".text").inner_text() == " ".join(translation.text.split())
         shown = row.locator("td").all_inner_texts()[1:]
-        pair = models.demo.score(BOOK[1], translation.text)
+        pair = models.demo.inspector.score(BOOK[1], translation.text)
         close(float(shown[1].replace("−", "-")), translation.score, 3)
         # The text may be segmented into other pieces than those that the search has written.
         if len(pair.log_probabilities) == len(translation.hypotheses[0].tokens) + 1:

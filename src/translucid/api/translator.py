@@ -49,7 +49,7 @@ WINDOW = 4096
 """The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
 
 _INSPECTOR = "align forced_decoding forced_scores has_contributions heads inspect inspect_all lens decoder_lens patch"
-_QUALITY = "assessed confidences estimator has_confidence token_log_probabilities word_probabilities"
+_QUALITY = "assessed confidences estimator has_confidence word_probabilities"
 MOVED = {
     **{name: f"inspector.{name}" for name in _INSPECTOR.split()},
     **{name: f"quality.{name}" for name in _QUALITY.split()},
@@ -60,6 +60,7 @@ MOVED = {
     "observer": "quality",
     "quality_checks": "quality.checks",
     "ranked": "dataclasses.replace(translator, ranking=...)",
+    "token_log_probabilities": "translation.token_log_probabilities",
     "through": "PivotTranslator.through(translator, pivot)",
 }
 """The places of the methods and properties that a translator had before version 0.2, for the message of an error."""

@@ -306,7 +306,7 @@ def test_invalid_options_are_refused_before_any_work(call, small_run, tmp_path, 
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Translator, "stream", work)
-    monkeypatch.setattr(Translator, "trace", work)
+    monkeypatch.setattr(Inspector, "trace", work)
     names = {"RUN": small_run}
     result = call(*(names.get(argument, argument) for argument in arguments))
     assert result.code == 2, result.err

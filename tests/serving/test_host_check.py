@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pytest
 from fastapi.testclient import TestClient
 
+from translucid.api.inspector import Inspector
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.lessons.beside import recorded_routes
@@ -249,7 +250,7 @@ def test_a_damaged_run_is_no_fault_of_the_request(client, monkeypatch, caplog):
     def fail(*_, **__):
         raise UserError("is damaged", file=Path("runs/mine/model.safetensors"))
 
-    monkeypatch.setattr(Translator, "inspect_encoded", fail)
+    monkeypatch.setattr(Inspector, "inspect_encoded", fail)
     response = client.post("/look", json={"q": "I sing", "source": "en", "target": "es", "translations": ["Canto"]})
     assert (response.status_code, "damaged" in response.text) == (500, False)
     assert "runs/mine/model.safetensors: is damaged" in caplog.text

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from translucid.api.quality import QualityEstimation
 from translucid.api.translator import Translator
 from translucid.serving.server_options import Quota
 
@@ -212,7 +213,7 @@ def test_a_sentence_translated_again_keeps_its_alternatives_and_says_its_own_con
         calls.append(sources)
         return [confidence(source) for source in sources]
 
-    monkeypatch.setattr(Translator, "confidences", confidences)
+    monkeypatch.setattr(QualityEstimation, "confidences", confidences)
     answer = translate(client, q="I like {a}{b}.", alternatives=2, confidence=True).json()
     assert 0 < len(answer["alternatives"]) <= 2
     assert all(text.count("{a}{b}") == 1 for text in [answer["translatedText"], *answer["alternatives"]])

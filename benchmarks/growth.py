@@ -77,7 +77,7 @@ def corpus(pairs: int) -> Callable[[], object]:
     from translucid.data.readers.corpus import read_pairs
     from translucid.data.stores.store import CorpusStore
     from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-    from translucid.training.epochs import PairEpochs
+    from translucid.training.data_loader import PairEpochs
 
     words = [f"{a}{b}{c}" for a in "bdfglmnprst" for b in "aeiou" for c in ("n", "s", "ra", "le", "to")]
     generator = random.Random(1)

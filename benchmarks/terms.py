@@ -30,11 +30,11 @@ from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs, sources_of
-from translucid.decoding.constraints import Constraints
+from translucid.decoding.constrained_decoding import Constraints
 from translucid.evaluation.metrics import bleu
+from translucid.terminology.glossary import Term
 from translucid.terminology.matching import Lemmas, TermList
 from translucid.terminology.mining import Lexicon, content
-from translucid.terminology.term import Term
 from translucid.terminology.term_forms import TermForms
 
 PUNCTUATION = ".,;:!?¿¡"

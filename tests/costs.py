@@ -103,7 +103,7 @@ SECONDS = {
     "tests/cli/test_confidence.py": 3,
     "tests/cli/test_taught_links.py": 3,
     "tests/engines/test_ctranslate2.py": 3,
-    "tests/decoding/test_constraints.py": 3,
+    "tests/decoding/test_constrained_decoding.py": 3,
     "tests/serving/test_names.py": 2,
 }
 """Approximate CPU seconds of the files that take longest."""

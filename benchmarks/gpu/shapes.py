@@ -15,7 +15,7 @@ from translucid.ground.special import SPECIAL
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration, resolve
-from translucid.training.epochs import PairEpochs
+from translucid.training.data_loader import PairEpochs
 
 PRESETS = "tiny", "base"
 SENTENCES = 40_000

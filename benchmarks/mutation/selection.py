@@ -15,11 +15,11 @@ TESTS = {
     "models": "models contracts reference layers runs/test_configuration.py decoding api/test_translator.py "
     "devices/test_models.py",
     "training": "training cli/test_train.py cli/test_kinds.py cli/test_memory_learning.py",
-    "training/workers.py": "training/test_workers.py",
-    "training/sharding.py": "training/test_workers.py",
+    "training/ddp.py": "training/test_ddp.py",
+    "training/sharding.py": "training/test_ddp.py",
     "decoding": "decoding contracts api/test_translator.py cli/test_translate.py inspection devices/test_searches.py",
     "evaluation": "evaluation cli/test_compare.py cli/test_others.py cli/test_translate.py training/test_trainer.py",
-    "data": "data cli/test_clean.py training/test_epochs.py",
+    "data": "data cli/test_clean.py training/test_data_loader.py",
     "bitext": "documents memory data/test_lines.py",
     "bitext/documents": "documents cli/test_documents.py",
     "bitext/memory": "memory cli/test_memory.py",
@@ -37,7 +37,7 @@ TESTS = {
     },
 }
 """The tests of each package; two files have their own."""
-LEFT_OUT = {"training": "tests/training/test_workers.py"}
+LEFT_OUT = {"training": "tests/training/test_ddp.py"}
 """Tests of a package that take too long to run after each change, besides those that need a browser."""
 
 

@@ -12,7 +12,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.devices import is_memory_full, tune_pytorch
 from translucid.kernels.rounding import mixed_precision
-from translucid.kernels.transfer import Download
+from translucid.kernels.upload import Download
 from translucid.runs.run_folder import RunFolder
 from translucid.training.trainer import Trainer
 

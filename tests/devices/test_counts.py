@@ -9,11 +9,11 @@ from tests.devices.emulated import Emulation
 from tests.devices.shrunk import SENTENCES, SHORT, build_case
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
-from translucid.kernels.transfer import Download
+from translucid.kernels.upload import Download
+from translucid.training.ddp import Workers
 from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
 from translucid.training.weights import Weights
-from translucid.training.workers import Workers
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
 

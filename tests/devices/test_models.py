@@ -22,9 +22,9 @@ from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
+from translucid.training.ddp import Workers
 from translucid.training.optimizer import Optimizer
 from translucid.training.weights import Weights
-from translucid.training.workers import Workers
 
 WORD_STARTS = torch.ones(VOCABULARY, dtype=torch.bool)
 CPU = torch.device("cpu")

@@ -1,6 +1,6 @@
 """The devices of the tensors that several processes with one GPU each share or gather.
 
-`DTensor` and collectives need real processes (see tests/training/test_workers.py), so stand-ins take their place.
+`DTensor` and collectives need real processes (see tests/training/test_ddp.py), so stand-ins take their place.
 """
 
 from contextlib import nullcontext
@@ -15,8 +15,8 @@ from tests.devices.emulated import DeviceTensor, Emulation
 from tests.devices.shrunk import build_case
 from tests.devices.test_commands import watch_updates
 from translucid.language.stream_loss import StreamLoss
+from translucid.training.ddp import Workers
 from translucid.training.trainer import Trainer
-from translucid.training.workers import Workers
 
 
 class TwoWorkers(Workers):

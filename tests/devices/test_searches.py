@@ -6,7 +6,7 @@ import torch
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import SENTENCES, SHORT, VOCABULARY, build_case
 from translucid.decoding.beam import likeliest
-from translucid.decoding.constraints import Constraints, Edges, Form, RequiredPhrase
+from translucid.decoding.constrained_decoding import Constraints, Edges, Form, RequiredPhrase
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.rows import indices_by_kind
 from translucid.decoding.search import TorchEngine, continuations

@@ -19,7 +19,7 @@ from tests.documents.growth_inputs import PLACES, TOKENS, tokens_of
 from tests.growth import no_garbage_collection
 from translucid.data.readers.corpus import read_pairs
 from translucid.ground.errors import UserError
-from translucid.terminology.term import read_terms
+from translucid.terminology.glossary import read_terms
 
 SIZES = (128, 1_024, 8_192, 65_536)
 """Numbers of characters, each eight times the previous one."""

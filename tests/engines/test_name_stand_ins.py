@@ -10,8 +10,8 @@ from translucid.data.text_pipeline import TextPipeline
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.name_stand_ins import USUAL_NOUNS, NameStandIns
 from translucid.ground.special import SPECIAL
+from translucid.terminology.glossary import terms_of
 from translucid.terminology.matching import TermList
-from translucid.terminology.term import terms_of
 
 NAMES = [("Acme Cloud",), ("Ferblat",), ("soccer", "balompié")]
 

@@ -19,8 +19,8 @@ from translucid.engines.term_constraint import TermConstraint
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
+from translucid.terminology.glossary import terms_of
 from translucid.terminology.matching import TermList
-from translucid.terminology.term import terms_of
 
 PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
 

@@ -12,7 +12,7 @@ from tests.conftest import SHAPE
 from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.data.readers.corpus import read_pairs
-from translucid.decoding.constraints import Constraints, Edges, Form, RequiredPhrase
+from translucid.decoding.constrained_decoding import Constraints, Edges, Form, RequiredPhrase
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.target_pieces import language_pieces, pieces_file
 from translucid.engines.tuned import load_tuned

@@ -3,8 +3,8 @@
 import pytest
 
 from translucid.engines.term_constraint import Draft, faults
+from translucid.terminology.glossary import terms_of
 from translucid.terminology.matching import TermList
-from translucid.terminology.term import terms_of
 
 FREE = "Me gusta el fútbol y la música."
 SOURCE = "I like soccer and music."

@@ -19,8 +19,8 @@ from translucid.engines.term_constraint import (
 )
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import MatchAnnotation
+from translucid.terminology.glossary import terms_of
 from translucid.terminology.matching import Lemmas, TermList, terms_in
-from translucid.terminology.term import terms_of
 from translucid.terminology.term_forms import TermForms
 
 TEXTS = ["I like soccer.", "The teacher reads a book.", "She is happy.", "We like the beach and soccer."]

@@ -23,8 +23,8 @@ from translucid.engines.term_constraint import (
     faults,
     put_first,
 )
+from translucid.terminology.glossary import terms_of
 from translucid.terminology.matching import Lemmas, TermList
-from translucid.terminology.term import terms_of
 
 TEXT = "uno dos tres cuatro cinco seis"
 
@@ -147,7 +147,7 @@ def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
         return ["phrase"] if matches else []
 
     monkeypatch.setattr(TermForms, "constraints", phrases)
-    monkeypatch.setattr("translucid.decoding.constraints.Constraints", lambda *_: None)
+    monkeypatch.setattr("translucid.decoding.constrained_decoding.Constraints", lambda *_: None)
     terms = TermList(terms_of([("ball", "pelota"), ("sun", "sol"), ("cat", "gato")]), Lemmas("en"), Lemmas("es"))
     source = "ball sun cat"
     matches = terms.matches(source)

@@ -17,8 +17,8 @@ from translucid.evaluation.metrics import CorpusScore
 from translucid.evaluation.report import Evaluation, ForcedScores
 from translucid.evaluation.system_table import Row, Score, SystemTable
 from translucid.language.scores import TextScores, mean_scores
+from translucid.terminology.glossary import terms_of
 from translucid.terminology.matching import TermList
-from translucid.terminology.term import terms_of
 from translucid.terminology.term_score import TermScore, terms_table
 
 SCORES = [CorpusScore("BLEU", 31.456, "nrefs:1"), CorpusScore("chrF", 5.0, "nrefs:2")]

@@ -14,7 +14,7 @@ from translucid.inspection.explain.case import Case
 from translucid.serving.app import create_app
 from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
-from translucid.terminology.term import Term
+from translucid.terminology.glossary import Term
 
 from .test_documents import finished_job, send
 

@@ -20,7 +20,7 @@ from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.mcp_server import make_server
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.server_options import ServerOptions
-from translucid.terminology.term import Term
+from translucid.terminology.glossary import Term
 
 SPANISH = "Los niños leen un libro en el jardín de la casa."
 

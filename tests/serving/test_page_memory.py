@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
-from translucid.terminology.term import Term
+from translucid.terminology.glossary import Term
 
 from .test_clients import serving
 from .test_page import watched

@@ -5,11 +5,11 @@ import pytest
 from bitext.pair import Pair
 from bitext.words import words_in
 from translucid.ground.errors import UserError
-from translucid.terminology import mining, term
+from translucid.terminology import glossary, mining
+from translucid.terminology.glossary import read_terms, terms_of
 from translucid.terminology.marking import Marking, _adjacent, _annotations, _lemma, _similar_word
 from translucid.terminology.matching import Occurrence, TermList, terms_in
 from translucid.terminology.mining import Lexicon, content
-from translucid.terminology.term import read_terms, terms_of
 from translucid.terminology.term_forms import TermForms
 
 PAIR = Pair("The white house (blue boat) near Paris", "La casa blanca (barco azul) cerca de París")
@@ -146,7 +146,7 @@ def test_occurrences_have_the_places_of_all_their_words():
 
 def test_a_file_has_terms_and_a_term_has_words_up_to_a_limit(tmp_path, monkeypatch):
     file = tmp_path / "terms.tsv"
-    monkeypatch.setattr(term, "MOST", 2)
+    monkeypatch.setattr(glossary, "MOST", 2)
     file.write_text("source\ttarget\na\tb\nc\td\n")
     assert len(read_terms(file)) == 2
     for heading in (

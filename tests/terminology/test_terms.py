@@ -9,9 +9,9 @@ from bitext.pair import Pair
 from tests.growth import assert_linear
 from translucid.corpora.phrasebook import generate
 from translucid.ground.errors import UserError
+from translucid.terminology.glossary import Term, read_terms, terms_of
 from translucid.terminology.matching import Lemmas, TermList, term_list
 from translucid.terminology.mining import Lexicon, content
-from translucid.terminology.term import Term, read_terms, terms_of
 
 
 @pytest.fixture

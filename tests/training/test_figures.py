@@ -21,11 +21,11 @@ from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.training_options import TrainingOptions
 from translucid.training import experiment, record
+from translucid.training.distillation import L2SP
 from translucid.training.experiment import explained_when_full, refuse_too_large
 from translucid.training.frozen import freeze, parts, sizes
 from translucid.training.record import Recent, Record, Status
 from translucid.training.schedule import self_critical
-from translucid.training.soft_targets import L2SP
 from translucid.training.text import TextDataset, report_too_long
 from translucid.training.trackers import TensorBoard
 from translucid.training.trainer import random_states, restore_random_states

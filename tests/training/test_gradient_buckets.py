@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from tests.devices.shrunk import build_case
-from translucid.training import workers
+from translucid.training import ddp
+from translucid.training.ddp import GradientBuckets, Workers
 from translucid.training.weights import Weights
-from translucid.training.workers import GradientBuckets, Workers
 
 PROCESSES = 3
 """The number of processes; all have the same gradients, so a sum is three times the gradient."""
@@ -36,7 +36,7 @@ def sums(monkeypatch):
         return Sum(bucket)
 
     monkeypatch.setattr("torch.distributed.all_reduce", all_reduce)
-    monkeypatch.setattr(workers, "BUCKET", 160)
+    monkeypatch.setattr(ddp, "BUCKET", 160)
     return sizes
 
 

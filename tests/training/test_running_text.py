@@ -25,8 +25,8 @@ from translucid.language.stream import Stream
 from translucid.language.stream_loss import state_of_process
 from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.run_folder import RunFolder
+from translucid.training.ddp import Workers
 from translucid.training.experiment import prepared, run_experiment
-from translucid.training.workers import Workers
 
 from .test_resume import assert_same_run
 

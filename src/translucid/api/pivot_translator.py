@@ -25,8 +25,8 @@ from translucid.ground.iteration import batched
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
+from translucid.terminology.glossary import Term
 from translucid.terminology.matching import Links, TermList, TermUse, certain_links
-from translucid.terminology.term import Term
 
 if TYPE_CHECKING:
     from translucid.api.quality import QualityEstimation

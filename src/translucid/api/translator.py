@@ -33,9 +33,9 @@ from translucid.inspection.ablation import Ablation, mean_outputs
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
+from translucid.terminology.glossary import Term, TermsMode
 from translucid.terminology.marking import TermAnnotation
 from translucid.terminology.matching import TermList, term_list
-from translucid.terminology.term import Term, TermsMode
 
 if TYPE_CHECKING:
     import torch

@@ -32,6 +32,7 @@ from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
+from translucid.training.data_loader import PairEpochs
 from translucid.training.dataset import (
     VALIDATION,
     Initialization,
@@ -40,7 +41,6 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.epochs import PairEpochs
 from translucid.training.text import report_too_long
 from translucid.training.validation import ImageValidator
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from translucid.data.batching import Batch
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.sampling import draw_tokens
-from translucid.kernels.transfer import upload
+from translucid.kernels.upload import upload
 from translucid.models.protocol import Memory, SequenceModel
 from translucid.training.objective import Loss
 

@@ -21,7 +21,7 @@ from translucid.cli.printing import with_examples
 from translucid.cli.serve import announce, open_memory_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError, missing_package
-from translucid.terminology.term import read_terms
+from translucid.terminology.glossary import read_terms
 
 
 class Models(NamedTuple):

@@ -14,7 +14,7 @@ from typer import Argument, Option
 from typer.models import OptionInfo
 
 from translucid.cli.flags import with_flags
-from translucid.terminology.term import TermsMode
+from translucid.terminology.glossary import TermsMode
 
 
 def complete_presets(incomplete: str) -> list[tuple[str, str]]:

@@ -33,7 +33,7 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import die_of_sigterm
 from translucid.kernels.machine import limit_threads, release_freed_memory
-from translucid.terminology.term import read_terms
+from translucid.terminology.glossary import read_terms
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -260,9 +260,9 @@ def _train(
         configuration_to_train,
         refuse_to_replace_sources,
     )
+    from translucid.training.ddp import is_first_process
     from translucid.training.experiment import prepared
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
-    from translucid.training.workers import is_first_process
 
     config = recipe(config) if config else None
     files, overrides = data.files(), data.settings()

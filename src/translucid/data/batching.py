@@ -12,7 +12,7 @@ from torch import Tensor
 
 from translucid.ground.special import SPECIAL
 from translucid.kernels.loss import SoftTargets
-from translucid.kernels.transfer import pinned, upload
+from translucid.kernels.upload import pinned, upload
 
 
 class LinkedPieces(NamedTuple):

@@ -1,7 +1,7 @@
 from translucid.decoding.beam import beam_search as beam_search
-from translucid.decoding.constraints import Constraints as Constraints
-from translucid.decoding.constraints import Form as Form
-from translucid.decoding.constraints import RequiredPhrase as RequiredPhrase
+from translucid.decoding.constrained_decoding import Constraints as Constraints
+from translucid.decoding.constrained_decoding import Form as Form
+from translucid.decoding.constrained_decoding import RequiredPhrase as RequiredPhrase
 from translucid.decoding.decoding_options import DecodingOptions as DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis as Hypothesis
 from translucid.decoding.hypothesis import NBest as NBest

@@ -14,7 +14,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from translucid.decoding.constraints import Constraint, Shares, Unconstrained, by_turns
+from translucid.decoding.constrained_decoding import Constraint, Shares, Unconstrained, by_turns
 from translucid.decoding.problem import Problem
 from translucid.decoding.rows import Finished, Rows, indices_by_kind, known_empty
 from translucid.decoding.trace import BeamTrace

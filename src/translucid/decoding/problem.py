@@ -20,7 +20,7 @@ from translucid.decoding.decoding_options import LONGEST_LOOP, DecodingOptions, 
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.rows import Rows
 from translucid.ground.errors import UserError
-from translucid.kernels.transfer import upload
+from translucid.kernels.upload import upload
 from translucid.models.protocol import Memory, SequenceModel, State
 
 

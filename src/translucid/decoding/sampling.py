@@ -15,7 +15,7 @@ from torch import Tensor
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.problem import Problem
 from translucid.decoding.rows import Finished, Rows, indices_by_kind, known_empty
-from translucid.kernels.transfer import upload
+from translucid.kernels.upload import upload
 
 Choose: TypeAlias = Callable[[Tensor, Rows], Tensor]
 """choose(log_probs [N, V], rows) -> tokens [N]: the next token of each row."""

@@ -25,7 +25,13 @@ from bitext.cancellation import between_steps
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
-from translucid.decoding.constraints import Constraint, Constraints, PhraseConstraint, RequiredPhrase, Unconstrained
+from translucid.decoding.constrained_decoding import (
+    Constraint,
+    Constraints,
+    PhraseConstraint,
+    RequiredPhrase,
+    Unconstrained,
+)
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions, length_limit
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.maps import forced_log_probs
@@ -35,7 +41,7 @@ from translucid.decoding.rows import Rows
 from translucid.decoding.sampling import greedy_search, sample
 from translucid.decoding.shortlist import Shortlist, read_shortlist
 from translucid.decoding.trace import BeamTrace
-from translucid.kernels.transfer import upload
+from translucid.kernels.upload import upload
 from translucid.models.protocol import Memory, SequenceModel, StateT
 
 BATCH = 8192

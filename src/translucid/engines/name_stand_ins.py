@@ -21,8 +21,8 @@ from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.ground.special import SPECIAL
+from translucid.terminology.glossary import Term
 from translucid.terminology.matching import Match, TermList, terms_in
-from translucid.terminology.term import Term
 
 FEW = 2
 """The largest number of pieces of a name that a model copies reliably."""

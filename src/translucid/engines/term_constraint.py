@@ -25,8 +25,8 @@ from translucid.ground.special import SPECIAL
 from translucid.inspection.word_weights import Floats, WordWeights
 from translucid.inspection.words import word_spans
 from translucid.kernels.machine import has_pytorch
+from translucid.terminology.glossary import TermsMode
 from translucid.terminology.matching import Match, Occurrence, TermList, TermUse, terms_in
-from translucid.terminology.term import TermsMode
 from translucid.terminology.term_forms import TermForms
 
 if TYPE_CHECKING:
@@ -424,7 +424,7 @@ class TermConstraint:
         self, tasks: Sequence[FreeTranslation], linked: Sequence[Links], options: DecodingOptions
     ) -> Mapping[int, list[Hypothesis]]:
         """Return for each sentence, by number, the hypotheses of a search that is constrained to write its terms."""
-        from translucid.decoding.constraints import Constraints
+        from translucid.decoding.constrained_decoding import Constraints
 
         phrases_by_sentence = {}
         for i, (task, words) in enumerate(zip(tasks, linked, strict=True)):

@@ -45,8 +45,8 @@ from translucid.memory.opening import open_memory
 from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, VALIDATION, RunFolder
+from translucid.terminology.glossary import TermsMode
 from translucid.terminology.matching import missing_terms
-from translucid.terminology.term import TermsMode
 
 Say = Callable[[str], None]
 """A function that shows a message to the user."""

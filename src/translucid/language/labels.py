@@ -26,6 +26,7 @@ from translucid.language.options import ClassifierOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
+from translucid.training.data_loader import PairEpochs
 from translucid.training.dataset import (
     VALIDATION,
     Initialization,
@@ -34,9 +35,8 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.epochs import PairEpochs
+from translucid.training.ddp import Workers
 from translucid.training.validation import Validation, Validator
-from translucid.training.workers import Workers
 
 TEXTS = "the training texts"
 """The name of their fingerprint in a checkpoint."""

@@ -26,6 +26,7 @@ from translucid.language.stream import Stream, Windows, stream_of
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
+from translucid.training.data_loader import SharedBatch, prefetched
 from translucid.training.dataset import (
     VALIDATION,
     Initialization,
@@ -34,9 +35,8 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.epochs import SharedBatch, prefetched
+from translucid.training.ddp import Workers
 from translucid.training.validation import Validation, Validator
-from translucid.training.workers import Workers
 
 DIRECTIONS = ("forwards", "backwards")
 TEXT = "the training text"

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from translucid.kernels.transfer import upload
+from translucid.kernels.upload import upload
 
 Cells: TypeAlias = tuple[Tensor, ...]
 """The state of a stack of L layers: (h,) of GRUs, (h, c) of LSTMs, each [L, B, D]."""

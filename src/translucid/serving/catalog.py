@@ -37,7 +37,7 @@ from translucid.serving.language_pairs import (
 )
 from translucid.serving.queue.batcher import Batcher
 from translucid.serving.server_options import ServerOptions
-from translucid.terminology.term import Term
+from translucid.terminology.glossary import Term
 
 if TYPE_CHECKING:
     from translucid.captions.captioner import Captioner

@@ -18,7 +18,7 @@ from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.serving.queue.batcher import Batcher
-from translucid.terminology.term import Term
+from translucid.terminology.glossary import Term
 
 PAIRS = 64
 """The most recently used language pairs whose translators are cached for each model; each takes some kilobytes."""

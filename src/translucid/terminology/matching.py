@@ -18,7 +18,7 @@ from bitext.languages import Languages, short_code
 from bitext.protected_spans import kept_parts
 from bitext.words import LINKED_WORD, capitalized, folded, words_in, words_without_signs
 from translucid.ground.errors import UserError, missing_package
-from translucid.terminology.term import Term, read_terms, terms_of
+from translucid.terminology.glossary import Term, read_terms, terms_of
 
 
 class Lemmas:

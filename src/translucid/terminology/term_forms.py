@@ -14,7 +14,7 @@ from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match
 
 if TYPE_CHECKING:
-    from translucid.decoding.constraints import Edges, RequiredPhrase
+    from translucid.decoding.constrained_decoding import Edges, RequiredPhrase
 
 
 MOST = 8
@@ -39,7 +39,7 @@ class TermForms:
         """The pieces at which words begin and end."""
         import torch
 
-        from translucid.decoding.constraints import Edges
+        from translucid.decoding.constrained_decoding import Edges
 
         pieces = self.tokenizer.target_vocabulary
         continues_word = [piece[:1].isalnum() and not unspaced(piece[:1]) for piece in pieces]
@@ -56,7 +56,7 @@ class TermForms:
             matches: the terms of a source.
             instead: for each, the first tokens of the model's own translations of it, as in `Form`.
         """
-        from translucid.decoding.constraints import Form, RequiredPhrase
+        from translucid.decoding.constrained_decoding import Form, RequiredPhrase
 
         # Equal terms make one constraint with a count.
         groups: dict[tuple[tuple[str, ...], bool, bool], list[Sequence[int]]] = {}

@@ -17,9 +17,9 @@ from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.training.epochs import Epochs
+from translucid.training.data_loader import Epochs
+from translucid.training.ddp import Workers
 from translucid.training.validation import Validator
-from translucid.training.workers import Workers
 
 Stored = TypeVar("Stored")
 VALIDATION, GENERAL_PAIRS = "the validation text", "the general validation text (data.valid_general)"

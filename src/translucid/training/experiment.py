@@ -43,6 +43,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Dataset, Initialization, TrainingData, sha256
+from translucid.training.ddp import Workers
 from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
 from translucid.training.guided_alignment import GuidedLoss, taught_head
@@ -53,7 +54,6 @@ from translucid.training.trackers import check_packages
 from translucid.training.trainer import BASE_MODEL, Checkpoint, Trainer
 from translucid.training.weights import is_sharded
 from translucid.training.word_links import with_links
-from translucid.training.workers import Workers
 
 
 class Outcome(NamedTuple):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from translucid.attention.points import recording_weights
 from translucid.data.batching import Batch
 from translucid.kernels.loss import Target, chunked_loss, supports_chunks
-from translucid.kernels.transfer import upload
+from translucid.kernels.upload import upload
 from translucid.language.classifier import Classifier
 from translucid.models.protocol import SequenceModel
 

@@ -25,9 +25,9 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
 from translucid.runs.tensor_file import refuse_misfits
+from translucid.training.ddp import Workers
 from translucid.training.objective import Loss, batch_loss
 from translucid.training.weights import Weights, with_prefix
-from translucid.training.workers import Workers
 
 
 class _ModelAndLoss(nn.Module):

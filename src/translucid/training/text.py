@@ -31,6 +31,7 @@ from translucid.runs.settings import with_original_names
 from translucid.terminology.marking import with_terms
 from translucid.terminology.matching import Lemmas
 from translucid.terminology.mining import Lexicon
+from translucid.training.data_loader import PairEpochs
 from translucid.training.dataset import (
     GENERAL_PAIRS,
     VALIDATION,
@@ -40,9 +41,8 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.epochs import PairEpochs
+from translucid.training.distillation import with_soft_targets
 from translucid.training.guided_alignment import taught_head
-from translucid.training.soft_targets import with_soft_targets
 from translucid.training.validation import (
     DirectionsValidator,
     GuardedValidator,

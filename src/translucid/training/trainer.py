@@ -18,7 +18,7 @@ from translucid.captions.self_critical import Reward, SelfCritical
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.rounding import mixed_precision
-from translucid.kernels.transfer import Download
+from translucid.kernels.upload import Download
 from translucid.language.stream_loss import state_of_process
 from translucid.layers.low_rank import differences
 from translucid.layers.quantized import quantized_weights
@@ -26,17 +26,17 @@ from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
+from translucid.training.data_loader import Epochs, SharedBatch
 from translucid.training.dataset import GENERAL_PAIRS
-from translucid.training.epochs import Epochs, SharedBatch
+from translucid.training.ddp import Workers
+from translucid.training.distillation import L2SP, distillation_loss
 from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
 from translucid.training.precision import Precision
 from translucid.training.record import Display, Progress, Recent, Record, Status
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
-from translucid.training.soft_targets import L2SP, distillation_loss
 from translucid.training.validation import GENERAL, Validation, Validator
 from translucid.training.weights import Weights, is_sharded, with_prefix
-from translucid.training.workers import Workers
 
 Checkpoint = tuple[dict[str, Tensor], dict[str, Any]]
 """Tensors and facts, as a run folder saves them."""

@@ -35,9 +35,9 @@ from translucid.evaluation.metrics import Criterion, reference_sets
 from translucid.ground.special import SPECIAL
 from translucid.kernels.rounding import mixed_precision
 from translucid.models.protocol import Model, SequenceModel
+from translucid.training.ddp import Workers
 from translucid.training.guided_alignment import TaughtHead
 from translucid.training.objective import batch_loss
-from translucid.training.workers import Workers
 
 GENERAL = "general_bleu"
 """The name of BLEU on general text, which a fine-tuned model should not forget, among the measures of a validation."""

@@ -20,9 +20,9 @@ from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.tensor_file import load_weights, unshared
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.compiled import CompiledLoss
+from translucid.training.ddp import GradientBuckets, Workers
 from translucid.training.frozen import trainable
 from translucid.training.objective import Loss, batch_loss, label_loss
-from translucid.training.workers import GradientBuckets, Workers
 
 
 class Weights:

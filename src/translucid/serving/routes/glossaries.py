@@ -19,7 +19,7 @@ from cachetools import TTLCache
 
 from bitext.languages import same_language
 from translucid.serving.edge.failures import ApiError
-from translucid.terminology.term import fault_of
+from translucid.terminology.glossary import fault_of
 
 MOST, SHARE = 200, 50
 """The maximum number of glossaries, of all clients and of one client."""

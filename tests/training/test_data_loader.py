@@ -13,8 +13,8 @@ from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.training.epochs import PairEpochs
-from translucid.training.workers import Workers
+from translucid.training.data_loader import PairEpochs
+from translucid.training.ddp import Workers
 
 PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=9)]
 

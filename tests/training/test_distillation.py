@@ -10,9 +10,9 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training import soft_targets
+from translucid.training import distillation
+from translucid.training.distillation import DistillationLoss
 from translucid.training.experiment import prepared
-from translucid.training.soft_targets import DistillationLoss
 
 SETTINGS = ["training.distillation_weight=0.6", "training.max_steps=9", "data.subword_dropout=0"]
 
@@ -57,7 +57,7 @@ def batch_of(trainer):
 
 def test_they_are_the_most_probable_tokens_of_the_teachers(trainer, teachers):
     batch = batch_of(trainer(3))
-    model = soft_targets.teachers_of(resolve(assignments=[named(teachers)]).training)
+    model = distillation.teachers_of(resolve(assignments=[named(teachers)]).training)
     with torch.no_grad():
         logits = model.decode(model.encode(batch.source), batch.targets_in)
     row = 0
@@ -76,7 +76,7 @@ def test_they_are_the_most_probable_tokens_of_the_teachers(trainer, teachers):
 def test_all_tokens_give_the_loss_and_the_gradients_of_whole_distributions(trainer, teachers):
     prepared_trainer = trainer(1024)
     model, batch = prepared_trainer.weights.model, batch_of(prepared_trainer)
-    teacher = soft_targets.teachers_of(prepared_trainer.options)
+    teacher = distillation.teachers_of(prepared_trainer.options)
     exact = DistillationLoss(model, 0.6, teacher)(batch, 0.1)
     loss = prepared_trainer.weights.loss(batch, 0.1)
     assert type(prepared_trainer.weights.loss) is not DistillationLoss
@@ -98,9 +98,9 @@ def test_an_interrupted_training_has_the_same_result(distilled, tmp_path):
 
 
 def test_they_are_computed_once_and_an_interrupted_computation_continues(distilled, tmp_path, monkeypatch):
-    monkeypatch.setattr(soft_targets, "CHUNK", 30)
+    monkeypatch.setattr(distillation, "CHUNK", 30)
     computed = []
-    original = soft_targets._soft_targets
+    original = distillation._soft_targets
 
     def interrupted_targets(teacher, pairs, rows, *rest):
         if rows[0] == 60 and 60 not in computed:
@@ -109,7 +109,7 @@ def test_they_are_computed_once_and_an_interrupted_computation_continues(distill
         computed.append(int(rows[0]))
         return original(teacher, pairs, rows, *rest)
 
-    monkeypatch.setattr(soft_targets, "_soft_targets", interrupted_targets)
+    monkeypatch.setattr(distillation, "_soft_targets", interrupted_targets)
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         distilled(run, "training.soft_targets=3", "training.max_steps=2")

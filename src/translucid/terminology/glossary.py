@@ -1,4 +1,4 @@
-"""Terminology: terms with their translations, and the files that list them."""
+"""Glossaries: terms with their translations, and the files that list them."""
 
 from __future__ import annotations
 

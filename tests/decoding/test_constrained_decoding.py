@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from translucid.decoding.constraints import Constraints, Edges, Form, RequiredPhrase, by_turns
+from translucid.decoding.constrained_decoding import Constraints, Edges, Form, RequiredPhrase, by_turns
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine, search
 

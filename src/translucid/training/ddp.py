@@ -1,8 +1,8 @@
-"""Data-parallel training: processes started by torchrun sum their gradients (all-reduce); one process skips all this.
+"""Distributed data-parallel training (DDP): processes started by torchrun sum their gradients (all-reduce).
 
-Every process holds the whole model, or a shard of it (`sharding.py`). Each computes the gradients of its rows of a
-batch; the gradients are summed over the processes, and all make the same update. So neither the batch nor the result
-depends on the number of processes.
+A single process skips all this. Every process holds the whole model, or a shard of it (`sharding.py`). Each computes
+the gradients of its rows of a batch; the gradients are summed over the processes, and all make the same update. So
+neither the batch nor the result depends on the number of processes.
 
 Gradients are summed in buckets, while the backward pass still computes others. DistributedDataParallel of PyTorch does
 so too (Li et al. 2020, arXiv 2006.15704, section 3.2). It is not used here, because it wraps `forward` of a module, but

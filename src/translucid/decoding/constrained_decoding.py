@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.rows import Rows
-from translucid.kernels.transfer import upload
+from translucid.kernels.upload import upload
 
 
 class Shares(NamedTuple):

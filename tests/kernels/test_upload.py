@@ -2,7 +2,7 @@
 
 import torch
 
-from translucid.kernels.transfer import pinned, upload
+from translucid.kernels.upload import pinned, upload
 
 
 def test_only_host_tensors_are_pinned(monkeypatch):

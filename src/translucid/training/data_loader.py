@@ -1,4 +1,7 @@
-"""The epochs of the training data. The batches of an epoch depend on nothing but the seed and its number."""
+"""The data loader: epochs of the training data, prepared ahead.
+
+The batches of an epoch depend on nothing but the seed and its number.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.ground.errors import UserError
 from translucid.language.labeled import LabeledTexts
-from translucid.training.workers import Workers
+from translucid.training.ddp import Workers
 
 Pairs: TypeAlias = EncodedCorpus | ContextCorpus | CaptionedImages | LabeledTexts
 """The content of batches: sentence pairs, images with all their captions, or texts with labels."""

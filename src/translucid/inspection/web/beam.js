@@ -10,7 +10,7 @@ import {
   standaloneSvg,
   svgElement,
   textDirection,
-  themeColours,
+  themeColors,
   truncateToWidth,
 } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
@@ -110,11 +110,11 @@ export function showBeam(root, tree, options = {}) {
   }
 }
 
-// Return the step of each node, the centre of its box, and the size of the tree.
+// Return the step of each node, the center of its box, and the size of the tree.
 function layOut(tree) {
   const steps = [];
   const nodesPerStep = [];
-  const centres = tree.nodes.map((node, i) => {
+  const centers = tree.nodes.map((node, i) => {
     const step = i === 0 ? 0 : steps[node.parent] + 1;
     const row = nodesPerStep[step] ?? 0;
     steps[i] = step;
@@ -124,7 +124,7 @@ function layOut(tree) {
   return {
     tree,
     steps,
-    centres,
+    centers,
     best: new Set(tree.best === null ? [] : pathTo(tree, tree.best)),
     width: 2 * MARGIN + NODE_WIDTH + Math.max(...steps) * STEP_WIDTH,
     height: 2 * MARGIN + NODE_HEIGHT + (Math.max(...nodesPerStep) - 1) * ROW_HEIGHT,
@@ -188,19 +188,23 @@ function nodeElement(layout, i) {
 // Return the box, the name and the probability of a node.
 //
 // attributes: further attributes of each, for pictures that are saved without a style sheet.
-function nodeShapes({ tree, centres }, i, name = displayName(tree.nodes[i]), attributes = {}) {
-  const { x, y } = centres[i];
+function nodeShapes({ tree, centers }, i, name = displayName(tree.nodes[i]), attributes = {}) {
+  const { x, y } = centers[i];
   const box = { x: x - NODE_WIDTH / 2, y: y - NODE_HEIGHT / 2, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 5 };
-  const centred = { x, "text-anchor": "middle", "dominant-baseline": "central" };
+  const centered = { x, "text-anchor": "middle", "dominant-baseline": "central" };
   const isRoot = i === 0;
   const shapes = [
     svgElement("rect", { ...box, ...attributes.box }),
-    svgElement("text", { ...centred, y: isRoot ? y : y - 5, class: "name", "font-size": 12, ...attributes.name }, name),
+    svgElement(
+      "text",
+      { ...centered, y: isRoot ? y : y - 5, class: "name", "font-size": 12, ...attributes.name },
+      name,
+    ),
   ];
   if (isRoot) return shapes;
   const probability = formatPercent(tokenProbability(tree, i));
   const probabilityAttributes = {
-    ...centred,
+    ...centered,
     y: y + 8,
     class: "probability",
     "font-size": 10,
@@ -214,11 +218,11 @@ function displayName({ name }) {
 }
 
 // Return the curve from the parent of a node to the node; null for the root.
-function edgeElement({ tree: { nodes }, centres, best }, i, attributes = {}) {
+function edgeElement({ tree: { nodes }, centers, best }, i, attributes = {}) {
   if (i === 0) return null;
   const { parent, fate } = nodes[i];
-  const start = { x: centres[parent].x + NODE_WIDTH / 2, y: centres[parent].y };
-  const end = { x: centres[i].x - NODE_WIDTH / 2, y: centres[i].y };
+  const start = { x: centers[parent].x + NODE_WIDTH / 2, y: centers[parent].y };
+  const end = { x: centers[i].x - NODE_WIDTH / 2, y: centers[i].y };
   const middle = (start.x + end.x) / 2;
   const d = `M${start.x} ${start.y} C${middle} ${start.y} ${middle} ${end.y} ${end.x} ${end.y}`;
   const edge = svgElement("path", {
@@ -234,23 +238,23 @@ function edgeElement({ tree: { nodes }, centres, best }, i, attributes = {}) {
 // Return the whole tree as a picture, with the names as they are shortened on the page.
 function treeSvg(root, layout, nodeElements) {
   const { tree, width, height, best } = layout;
-  const colours = themeColours(root, "background", "text", "muted", "positive", "success", "line");
-  const strokes = { kept: `rgb(${colours.positive})`, ended: colours.success, dropped: colours.line };
+  const colors = themeColors(root, "background", "text", "muted", "positive", "success", "line");
+  const strokes = { kept: `rgb(${colors.positive})`, ended: colors.success, dropped: colors.line };
   const edges = tree.nodes.map(({ fate }, i) =>
     edgeElement(layout, i, { stroke: strokes[fate], "stroke-width": best.has(i) ? 2.5 : 1 }),
   );
   const shapes = tree.nodes.flatMap(({ fate }, i) =>
     nodeShapes(layout, i, nodeElements[i].querySelector(".name").textContent, {
       box: {
-        fill: colours.background,
-        stroke: i === 0 ? colours.line : strokes[fate],
+        fill: colors.background,
+        stroke: i === 0 ? colors.line : strokes[fate],
         "stroke-width": best.has(i) ? 2.5 : 1,
       },
-      name: { fill: colours.text },
-      probability: { fill: colours.muted },
+      name: { fill: colors.text },
+      probability: { fill: colors.muted },
     }),
   );
-  return standaloneSvg(width, height, colours.background, ...edges.filter(Boolean), ...shapes);
+  return standaloneSvg(width, height, colors.background, ...edges.filter(Boolean), ...shapes);
 }
 
 function hypothesisTable({ finished, best }, lang = "") {

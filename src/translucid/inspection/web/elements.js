@@ -27,10 +27,10 @@ export function svgElement(tag, attributes = {}, ...children) {
 }
 
 // Create an SVG image that can be saved as a file, because it does not depend on the style sheets of the page.
-export function standaloneSvg(width, height, backgroundColour, ...children) {
+export function standaloneSvg(width, height, backgroundColor, ...children) {
   const size = { width: Math.ceil(width), height: Math.ceil(height) };
   const attributes = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, "font-family": "system-ui, sans-serif" };
-  const background = svgElement("rect", { ...size, fill: backgroundColour });
+  const background = svgElement("rect", { ...size, fill: backgroundColor });
   return svgElement("svg", attributes, background, ...children);
 }
 
@@ -42,7 +42,7 @@ export function createShadowContainer(host, styles) {
 }
 
 // Return the values of CSS custom properties at an element, by their names without "--".
-export function themeColours(container, ...names) {
+export function themeColors(container, ...names) {
   const style = getComputedStyle(container);
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }

@@ -196,7 +196,7 @@ export function createContrastForm({ words, lang = "", findAlternatives, onChang
   }
 }
 
-// Return a sentence about the odds between the two words of a contrast. Explanations with `source` words are shown in two colours.
+// Return a sentence about the odds between the two words of a contrast. Explanations with `source` words are shown in two colors.
 export function describeOdds({ target: [word], source, contrast: { instead_of, log_odds } }) {
   const [first, second] = [word, instead_of].map((text) => `“${isolateText(text)}”`);
   const ratio = Math.exp(Math.abs(log_odds));

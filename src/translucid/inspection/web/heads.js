@@ -1,7 +1,7 @@
 // The attention maps of all layers and heads as thumbnails, and the ablation of heads.
 
 import { RIBBON_METHODS } from "./attention_maps.js";
-import { element, standaloneSvg, svgElement, themeColours } from "./elements.js";
+import { element, standaloneSvg, svgElement, themeColors } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 const THUMBNAIL_SIDE = 72; // pixels, in a saved picture
@@ -122,28 +122,28 @@ function shortName({ kind, head }) {
 function thumbnailCanvas(container, weights) {
   const [width, height] = [weights[0].length, weights.length];
   const canvas = element("canvas", { width, height, ariaHidden: true });
-  const colour = themeColours(container, "positive").positive.split(",").map(Number);
+  const color = themeColors(container, "positive").positive.split(",").map(Number);
   const pixels = new ImageData(width, height);
   weights.flat().forEach((weight, i) => {
     const alpha = Math.round(255 * Math.max(0, Math.min(1, weight)));
-    pixels.data.set([...colour, alpha], 4 * i);
+    pixels.data.set([...color, alpha], 4 * i);
   });
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas;
 }
 
 function headsSvg(root, record, { kindLabels, thumbnailWeights }) {
-  const colours = themeColours(root, "background", "text", "positive");
+  const colors = themeColors(root, "background", "text", "positive");
   const parts = [];
   let y = SVG_MARGIN;
   let width = 0;
-  const label = (text, centreY) =>
+  const label = (text, centerY) =>
     svgElement(
       "text",
       {
         x: SVG_MARGIN,
-        y: centreY,
-        fill: colours.text,
+        y: centerY,
+        fill: colors.text,
         "font-size": 12,
         "dominant-baseline": "central",
       },
@@ -157,16 +157,16 @@ function headsSvg(root, record, { kindLabels, thumbnailWeights }) {
     for (const row of rows) {
       parts.push(label(row.label, y + THUMBNAIL_SIDE / 2));
       row.maps.forEach((map, i) => {
-        parts.push(thumbnailSvg(thumbnailWeights(map), LABEL_WIDTH + i * THUMBNAIL_PITCH, y, colours.positive));
+        parts.push(thumbnailSvg(thumbnailWeights(map), LABEL_WIDTH + i * THUMBNAIL_PITCH, y, colors.positive));
       });
       width = Math.max(width, LABEL_WIDTH + row.maps.length * THUMBNAIL_PITCH);
       y += THUMBNAIL_PITCH;
     }
   }
-  return standaloneSvg(width + SVG_MARGIN, y + SVG_MARGIN, colours.background, ...parts);
+  return standaloneSvg(width + SVG_MARGIN, y + SVG_MARGIN, colors.background, ...parts);
 }
 
-function thumbnailSvg(weights, x, y, colour) {
+function thumbnailSvg(weights, x, y, color) {
   const [cellWidth, cellHeight] = [THUMBNAIL_SIDE / weights[0].length, THUMBNAIL_SIDE / weights.length];
   const cells = weights.flatMap((row, r) =>
     row.map((weight, c) =>
@@ -175,7 +175,7 @@ function thumbnailSvg(weights, x, y, colour) {
         y: y + r * cellHeight,
         width: cellWidth,
         height: cellHeight,
-        fill: `rgb(${colour})`,
+        fill: `rgb(${color})`,
         "fill-opacity": weight.toFixed(3),
       }),
     ),
@@ -186,7 +186,7 @@ function thumbnailSvg(weights, x, y, colour) {
     width: THUMBNAIL_SIDE,
     height: THUMBNAIL_SIDE,
     fill: "none",
-    stroke: `rgb(${colour})`,
+    stroke: `rgb(${color})`,
     "stroke-opacity": 0.4,
   });
   return svgElement("g", {}, ...cells, frame);

@@ -1,6 +1,6 @@
 // Heat maps as tables.
 
-import { element, formatPercent, standaloneSvg, svgElement, textDirection, themeColours } from "./elements.js";
+import { element, formatPercent, standaloneSvg, svgElement, textDirection, themeColors } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 const SVG_MARGIN = 12; // pixels
@@ -64,29 +64,29 @@ export function showHeatmap(
 
 // Draw a heat map, at the positions of its elements in the page.
 function heatmapSvg(table, { cells, buttons, headers }) {
-  const colours = themeColours(table, "background", "text", "highlight", "negative");
+  const colors = themeColors(table, "background", "text", "highlight", "negative");
   const outer = table.getBoundingClientRect();
   const cellShapes = cells.flatMap((row, r) =>
     row.flatMap((cell, c) => {
       const position = relativePosition(buttons[r][c], outer);
-      return [cellRect(cell, position, colours), svgText(cell.text, position, colours.text)];
+      return [cellRect(cell, position, colors), svgText(cell.text, position, colors.text)];
     }),
   );
-  const labels = headers.map((header) => svgText(header.textContent, relativePosition(header, outer), colours.text));
+  const labels = headers.map((header) => svgText(header.textContent, relativePosition(header, outer), colors.text));
   return standaloneSvg(
     outer.width + 2 * SVG_MARGIN,
     outer.height + 2 * SVG_MARGIN,
-    colours.background,
+    colors.background,
     ...labels,
     ...cellShapes,
   );
 }
 
-function cellRect({ value, isMarked }, position, colours) {
-  const [colour, maxOpacity] = value < 0 ? [colours.negative, 0.5] : [colours.highlight, 0.85];
+function cellRect({ value, isMarked }, position, colors) {
+  const [color, maxOpacity] = value < 0 ? [colors.negative, 0.5] : [colors.highlight, 0.85];
   const opacity = maxOpacity * Math.min(1, Math.abs(value));
-  const frame = isMarked ? { stroke: colours.text, "stroke-width": 2 } : {};
-  return svgElement("rect", { ...position, fill: `rgb(${colour})`, "fill-opacity": opacity.toFixed(3), ...frame });
+  const frame = isMarked ? { stroke: colors.text, "stroke-width": 2 } : {};
+  return svgElement("rect", { ...position, fill: `rgb(${color})`, "fill-opacity": opacity.toFixed(3), ...frame });
 }
 
 function svgText(text, { x, y, width, height }, fill) {

@@ -1,7 +1,7 @@
 // An image and its caption: the current word shows its attention as an overlay, which darkens the rest of the image. The overlay
-// has the same colours as that of captions/saliency_overlay.py.
+// has the same colors as that of captions/saliency_overlay.py.
 
-import { element, formatPercent, standaloneSvg, svgElement, themeColours } from "./elements.js";
+import { element, formatPercent, standaloneSvg, svgElement, themeColors } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
 import { createWordChips, pointingHint, showHint } from "./word_chips.js";
 
@@ -109,7 +109,7 @@ export function showImageAttention(root, content, options = {}) {
 
 // Draw the image alone, and then once for each word with its overlay (as Xu et al. 2015 do).
 function captionSvg(root, content, weights) {
-  const colours = themeColours(root, "background", "text", "muted");
+  const colors = themeColors(root, "background", "text", "muted");
   const { image, words, probabilities } = content;
   const scale = PANEL_SIDE / Math.max(image.width, image.height);
   const width = Math.max(1, Math.round(scale * image.width));
@@ -122,19 +122,19 @@ function captionSvg(root, content, weights) {
     const overlay = index === null ? null : weights?.[index];
     const href = panelUri(image, overlay, 2 * width, 2 * height); // twice as many pixels, for sharp prints
     const panel = svgElement("g", {}, svgElement("image", { x, y: y + LABEL_HEIGHT, width, height, href }));
-    if (index !== null) panel.prepend(...panelLabels(words[index], probabilities[index], x + width / 2, y, colours));
+    if (index !== null) panel.prepend(...panelLabels(words[index], probabilities[index], x + width / 2, y, colors));
     return panel;
   });
   const columnCount = Math.min(PANELS_PER_ROW, panels.length);
   const rowCount = Math.ceil(panels.length / PANELS_PER_ROW);
-  return standaloneSvg(GAP + columnCount * columnWidth, GAP + rowCount * rowHeight, colours.background, ...panels);
+  return standaloneSvg(GAP + columnCount * columnWidth, GAP + rowCount * rowHeight, colors.background, ...panels);
 }
 
-function panelLabels(word, probability, x, y, colours) {
+function panelLabels(word, probability, x, y, colors) {
   const position = { x, "text-anchor": "middle" };
   return [
-    svgElement("text", { ...position, y: y + 14, fill: colours.text, "font-size": 14 }, truncate(word)),
-    svgElement("text", { ...position, y: y + 28, fill: colours.muted, "font-size": 11 }, formatPercent(probability)),
+    svgElement("text", { ...position, y: y + 14, fill: colors.text, "font-size": 14 }, truncate(word)),
+    svgElement("text", { ...position, y: y + 28, fill: colors.muted, "font-size": 11 }, formatPercent(probability)),
   ];
 }
 
@@ -157,12 +157,12 @@ function drawOverlay(context, weights) {
   drawLayer(SHADE, (brightness) => MAX_SHADE_OPACITY * (1 - brightness));
   drawLayer(GLOW, (brightness) => MAX_GLOW_OPACITY * brightness * brightness);
 
-  function drawLayer(colour, opacity) {
+  function drawLayer(color, opacity) {
     const cells = element("canvas", { width: weights[0].length, height: weights.length });
     const pixels = new ImageData(cells.width, cells.height);
     flatWeights.forEach((weight, i) => {
       const alpha = Math.round(255 * opacity(weight / maximum));
-      pixels.data.set([...colour, alpha], 4 * i);
+      pixels.data.set([...color, alpha], 4 * i);
     });
     cells.getContext("2d").putImageData(pixels, 0, 0);
     context.drawImage(cells, 0, 0, context.canvas.width, context.canvas.height); // the browser interpolates between the cells
@@ -182,7 +182,7 @@ function regionShares(weights) {
   return [...shares].map(([name, share]) => ({ name, share })).sort((a, b) => b.share - a.share);
 }
 
-// Return which third of a row of cells contains the centre of a cell: 0, 1 or 2.
+// Return which third of a row of cells contains the center of a cell: 0, 1 or 2.
 function third(index, cellCount) {
   return Math.floor(((2 * index + 1) * 3) / (2 * cellCount));
 }

@@ -3,7 +3,7 @@
 // Return a ribbon for each weight of at least `minWeight`, { s, t, weight, from: its edges above, into: its edges below }.
 //
 // weights: [below][above].
-// above, below: { centre, size } of each word along its line.
+// above, below: { center, size } of each word along its line.
 // maxWidth: pixels of a ribbon of weight 1 at the word below; it is at most as wide as the word.
 //
 // The ribbons of a word are side by side, in the order of the words at their other ends, so that they do not cover each other there.
@@ -18,22 +18,22 @@ export function layOutRibbons({ weights, above, below, maxWidth, minWeight }) {
       if (size >= minWeight) ribbons.push({ s, t, weight, width: size * widthPerWeight });
     });
   });
-  below.forEach(({ centre }, t) => {
-    const ofWord = ribbons.filter((ribbon) => ribbon.t === t).sort((a, b) => above[a.s].centre - above[b.s].centre);
-    placeSideBySide(ofWord, "into", centre, 1);
+  below.forEach(({ center }, t) => {
+    const ofWord = ribbons.filter((ribbon) => ribbon.t === t).sort((a, b) => above[a.s].center - above[b.s].center);
+    placeSideBySide(ofWord, "into", center, 1);
   });
-  above.forEach(({ centre, size }, s) => {
-    const ofWord = ribbons.filter((ribbon) => ribbon.s === s).sort((a, b) => below[a.t].centre - below[b.t].centre);
+  above.forEach(({ center, size }, s) => {
+    const ofWord = ribbons.filter((ribbon) => ribbon.s === s).sort((a, b) => below[a.t].center - below[b.t].center);
     const total = Math.max(sum(ofWord.map(({ width }) => width)), 1e-9);
-    placeSideBySide(ofWord, "from", centre, Math.min(1, size / total));
+    placeSideBySide(ofWord, "from", center, Math.min(1, size / total));
   });
   return ribbons;
 }
 
 // Set the two edges of each ribbon at one of its ends, "from" or "into".
-function placeSideBySide(ribbons, end, centre, scale) {
+function placeSideBySide(ribbons, end, center, scale) {
   const total = sum(ribbons.map(({ width }) => width));
-  let edge = centre - (scale * total) / 2;
+  let edge = center - (scale * total) / 2;
   for (const ribbon of ribbons) {
     const nextEdge = edge + scale * ribbon.width;
     ribbon[end] = [edge, nextEdge];

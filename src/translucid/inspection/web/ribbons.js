@@ -3,7 +3,7 @@
 // A word that is pointed at or focused shows its own ribbons only, with percentages. If a line is too long for the page, the lines
 // run from top to bottom.
 
-import { element, formatPercent, isolateText, standaloneSvg, svgElement, themeColours } from "./elements.js";
+import { element, formatPercent, isolateText, standaloneSvg, svgElement, themeColors } from "./elements.js";
 import { layOutRibbons, ribbonPath } from "./ribbon_shapes.js";
 import { addRovingTabindex } from "./roving.js";
 import {
@@ -284,36 +284,36 @@ class RibbonView {
     return this.lines[side].words.map((word) => {
       const { left, width, top, height } = word.getBoundingClientRect();
       return this.isVertical
-        ? { centre: top + height / 2 - origin.top, size: height }
-        : { centre: left + width / 2 - origin.left, size: width };
+        ? { center: top + height / 2 - origin.top, size: height }
+        : { center: left + width / 2 - origin.left, size: width };
     });
   }
 
   // Return the view as a picture that does not need the style sheet.
   svg() {
-    const colours = themeColours(this.box, "background", "text", "muted", "positive", "negative", "warning");
+    const colors = themeColors(this.box, "background", "text", "muted", "positive", "negative", "warning");
     const outer = this.box.getBoundingClientRect();
-    const ribbons = this.ribbonSides.map((side) => this.ribbonsSvg(side, outer, colours));
+    const ribbons = this.ribbonSides.map((side) => this.ribbonsSvg(side, outer, colors));
     const words = Object.keys(this.lines).flatMap((side) =>
-      this.lines[side].words.flatMap((word, i) => this.wordSvg(side, i, word, outer, colours)),
+      this.lines[side].words.flatMap((word, i) => this.wordSvg(side, i, word, outer, colors)),
     );
     const content = svgElement("g", { transform: `translate(${SVG_MARGIN} ${SVG_MARGIN})` }, ...ribbons, ...words);
-    return standaloneSvg(outer.width + 2 * SVG_MARGIN, outer.height + 2 * SVG_MARGIN, colours.background, content);
+    return standaloneSvg(outer.width + 2 * SVG_MARGIN, outer.height + 2 * SVG_MARGIN, colors.background, content);
   }
 
-  ribbonsSvg(side, outer, colours) {
+  ribbonsSvg(side, outer, colors) {
     const inner = this.gaps[side].getBoundingClientRect();
     const paths = this.layOutRibbons(side).map(({ weight, isNegative, path }) =>
       svgElement("path", {
         d: path,
-        fill: `rgb(${isNegative ? colours.negative : colours.positive})`,
+        fill: `rgb(${isNegative ? colors.negative : colors.positive})`,
         "fill-opacity": (0.15 + 0.6 * Math.min(1, Math.abs(weight))).toFixed(3),
       }),
     );
     return svgElement("g", { transform: `translate(${inner.left - outer.left} ${inner.top - outer.top})` }, ...paths);
   }
 
-  wordSvg(side, i, word, outer, colours) {
+  wordSvg(side, i, word, outer, colors) {
     const { left, width, top, height } = word.getBoundingClientRect();
     const [x, y] = [left - outer.left, top - outer.top];
     const text = svgElement(
@@ -324,13 +324,13 @@ class RibbonView {
         "text-anchor": "middle",
         "dominant-baseline": "central",
         "font-size": 15,
-        fill: word.matches(".special-token, .context") ? colours.muted : colours.text,
+        fill: word.matches(".special-token, .context") ? colors.muted : colors.text,
       },
       this.texts[side][i],
     );
     if (side !== "below") return [text];
     const barWidth = width - 2 * BAR_PADDING;
-    const bars = this.wordBars(i, colours).map(({ start, length, fill }) =>
+    const bars = this.wordBars(i, colors).map(({ start, length, fill }) =>
       svgElement("rect", {
         x: x + BAR_PADDING + barWidth * start,
         y: y + height - BAR_HEIGHT,
@@ -343,18 +343,18 @@ class RibbonView {
   }
 
   // Return the bars under a word: the parts that come from the source and from the prefix, or its probability.
-  wordBars(i, colours) {
+  wordBars(i, colors) {
     const { probabilities, sourceShares } = this.content;
     if (sourceShares) {
       const share = sourceShares[i];
       return [
-        { start: 0, length: share ?? 0, fill: `rgb(${colours.positive})` },
-        { start: share ?? 0, length: share === null ? 0 : 1 - share, fill: `rgb(${colours.negative})` },
+        { start: 0, length: share ?? 0, fill: `rgb(${colors.positive})` },
+        { start: share ?? 0, length: share === null ? 0 : 1 - share, fill: `rgb(${colors.negative})` },
       ];
     }
     const probability = probabilities?.[i];
     if (probability === undefined) return [];
-    return [{ start: 0, length: probability, fill: probability < LOW_PROBABILITY ? colours.warning : colours.muted }];
+    return [{ start: 0, length: probability, fill: probability < LOW_PROBABILITY ? colors.warning : colors.muted }];
   }
 }
 

@@ -48,15 +48,15 @@ export function addRovingTabindex(rows, isVertical = () => false) {
 
 function nearestButton(button, row) {
   if (!row) return undefined;
-  const [x, y] = centre(button);
+  const [x, y] = center(button);
   const distance = (candidate) => {
-    const [candidateX, candidateY] = centre(candidate);
+    const [candidateX, candidateY] = center(candidate);
     return Math.hypot(candidateX - x, candidateY - y);
   };
   return row.reduce((nearest, candidate) => (distance(candidate) < distance(nearest) ? candidate : nearest));
 }
 
-function centre(button) {
+function center(button) {
   const { left, width, top, height } = button.getBoundingClientRect();
   return [left + width / 2, top + height / 2];
 }

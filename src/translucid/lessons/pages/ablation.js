@@ -4,7 +4,7 @@ import { formatNumber } from "./formatting.js";
 import { maxAbs } from "./linear_algebra.js";
 import { cellPicker, drawingWidth, hint, liveRegion, slider } from "./widgets.js";
 
-// The curves of the chart: a field of the record, a colour, and a label with its height as BLEU.
+// The curves of the chart: a field of the record, a color, and a label with its height as BLEU.
 const CURVES = [
   { field: "least", className: "c1", label: "least first", labelBleu: 55 },
   { field: "most", className: "c2", label: "most first", labelBleu: 25 },

@@ -41,7 +41,7 @@ export function memoryFigure(container) {
     const scores = keys.map((key) => dot(query, key) / Math.sqrt(width));
     const weights = softmax(scores.map((score) => sharpness.value * score));
     const context = weightedSum(weights, values);
-    // Queries and keys share a scale of colours; so do values and the context.
+    // Queries and keys share a scale of colors; so do values and the context.
     const maxKey = Math.max(maxAbs(keys.flat()), maxAbs(queries.flat()));
     const maxValue = maxAbs(values.flat());
     const memoryRows = sentence.source.map((piece, s) =>

@@ -120,7 +120,7 @@ export function slider(label, { min, max, step = 1, value, format = (number) => 
 
 // A vector as a row of cells: positive numbers are blue, negative ones orange, and larger ones are stronger.
 //
-// maximum: the absolute value that has the full colour
+// maximum: the absolute value that has the full color
 // describeCell: returns the tooltip of the cell with an index; by default its number
 export function strip(values, maximum, label, describeCell = (i) => `${i}: ${formatNumber(values[i])}`) {
   const cells = values.map((value, i) => {
@@ -191,7 +191,7 @@ export function matrix(rowNames, columnNames, renderCell, corner = "") {
 
 // A table of buttons, one of which is pressed.
 //
-// describeCell(row, column): { text: the content, an array; name: the content in words; weight: the colour, from −1 to 1 }
+// describeCell(row, column): { text: the content, an array; name: the content in words; weight: the color, from −1 to 1 }
 // selected: [row, column]
 // onSelect: is called with the row and the column of a button that is clicked
 export function cellPicker(rowNames, columnNames, describeCell, selected, onSelect, corner) {

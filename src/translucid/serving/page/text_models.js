@@ -75,7 +75,7 @@ function classify() {
   request("classify", fields, renderClassification, "labels");
 }
 
-// Show the labels with their probabilities, the words coloured by their support for the most probable label, and a note.
+// Show the labels with their probabilities, the words colored by their support for the most probable label, and a note.
 function renderClassification(response) {
   const labels = Object.entries(response.probabilities).sort((a, b) => b[1] - a[1]);
   $("labels").replaceChildren(...labels.map(([label, probability]) => meterRow(label, probability)));

@@ -20,10 +20,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from translucid.captions.captioner import decode_images
 from translucid.captions.options import CaptionerOptions, ImageEncoderOptions
 from translucid.data.batching import Batch
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.search import decode_images
 from translucid.kernels.devices import configure_process
 from translucid.models.build import build_model
 from translucid.runs.training_options import TrainingOptions

@@ -24,9 +24,9 @@ from rich.console import Console
 from bitext.pair import Pair
 from translucid.data.readers.corpus import read_pairs
 from translucid.runs.configuration import resolve
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 
-NAMES = [name for name in PRESETS if name.startswith(("rnn", "attention"))] + ["small"]
+NAMES = [name for name in all_presets() if name.startswith(("rnn", "attention"))] + ["small"]
 LONG = 15
 """The number of words above which a sentence is long."""
 COMMAND = "python benchmarks/claims/on_tatoeba.py tatoeba-eng-spa/"

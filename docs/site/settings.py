@@ -7,7 +7,7 @@ from pathlib import Path
 
 from translucid.cli.flags import with_flags
 from translucid.runs.keys import Key, keys
-from translucid.runs.presets import PRESETS, recipes
+from translucid.runs.presets import all_presets, recipes
 
 
 def write(staged: Path) -> None:
@@ -27,7 +27,7 @@ def write(staged: Path) -> None:
         lines.append("")
     (staged / "settings.md").write_text("\n".join(lines), encoding="utf-8")
     lines = ["# Presets and recipes", "", "| `--model` | for |", "| --- | --- |"]
-    lines += [f"| `{name}` | {_cell(with_flags(preset.purpose))} |" for name, preset in PRESETS.items()]
+    lines += [f"| `{name}` | {_cell(with_flags(preset.purpose))} |" for name, preset in all_presets().items()]
     lines += ["", "Use a recipe by its name: `translucid train NAME --train ...`.", ""]
     for name, file in recipes().items():
         text = file.read_text(encoding="utf-8")

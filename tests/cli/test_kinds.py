@@ -6,7 +6,7 @@ from tests.conftest import SHORT
 from translucid.api.translator import Translator
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.runs.configuration import resolve
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 
 SMALL = [
     "model.width=16",
@@ -20,7 +20,7 @@ SMALL = [
 
 KINDS = [
     name
-    for name, preset in PRESETS.items()
+    for name, preset in all_presets().items()
     if "kind" in preset.settings["model"] and resolve(preset=name).model.reads == "text"
 ]
 

@@ -12,7 +12,7 @@ from translucid.cli import environment, main
 from translucid.ground import console
 from translucid.ground.console import Console, progress_bar
 from translucid.runs.keys import keys
-from translucid.runs.presets import PRESETS, recipes
+from translucid.runs.presets import all_presets, recipes
 
 
 @pytest.fixture(autouse=True)
@@ -196,7 +196,7 @@ def completions(shell, line, current):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_are_offered_the_presets(shell):
     suggestions = completions(shell, "translucid train --model rnn-luong-", 3)
-    assert all(name in suggestions for name in PRESETS if name.startswith("rnn-luong-"))
+    assert all(name in suggestions for name in all_presets() if name.startswith("rnn-luong-"))
     assert "rnn-bahdanau" not in suggestions
 
 

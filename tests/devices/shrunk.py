@@ -13,14 +13,13 @@ from translucid.data.batching import Batch
 from translucid.language.classifier import Classifier
 from translucid.language.model import LanguageModel
 from translucid.language.stream import empty_source
-from translucid.models.build import _built
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, resolve
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 
 VOCABULARY = 60
 PIECES = [chr(97 + i % 26) * (1 + i // 26) for i in range(VOCABULARY)]
-CASES: dict[str, tuple[str, list[str]]] = {preset: (preset, []) for preset in PRESETS}
+CASES: dict[str, tuple[str, list[str]]] = {preset: (preset, []) for preset in all_presets()}
 _UNTIED = ["model.share_embeddings=false", "model.tie_output=false", "data.tokenizer.joint=false"]
 CASES |= {
     "post-norm, learned positions": ("tiny", ["model.positions=learned", "model.norm=post"]),
@@ -62,9 +61,9 @@ def build_case(name: str, layers: int = 0) -> Case:
     """Build a case of `CASES`, or a preset with this many layers; always the same weights."""
     preset, assignments = CASES[name]
     configuration = resolve(preset=preset, assignments=assignments)
-    options = _shrink(configuration.model, layers or (1 if name in PRESETS else 2))
+    options = _shrink(configuration.model, layers or (1 if name in all_presets() else 2))
     torch.manual_seed(1)
-    model = _built(options, VOCABULARY, VOCABULARY, PIECES)
+    model = options.build(VOCABULARY, VOCABULARY, PIECES)
     rng = np.random.default_rng(0)
     labels = torch.from_numpy(rng.integers(4, VOCABULARY, (6, 7)))
     labels[:, -1] = 3

@@ -25,7 +25,7 @@ from translucid.inspection.inspected import plain
 from translucid.interop.huggingface_export import export_huggingface
 from translucid.interop.onnx.export import traceable
 from translucid.language.generator import Generator
-from translucid.models.transformer import _window_mask
+from translucid.language.transformer import _window_mask
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.routes.inspection import _continuations
 

@@ -8,11 +8,12 @@ import torch
 from bitext.pair import Pair
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
 from tests.devices.shrunk import CASES, SENTENCES, SHORT, VOCABULARY, build_case
+from translucid.captions.captioner import decode_images
 from translucid.captions.self_critical import SelfCritical
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.search import TorchEngine, decode_images, search
+from translucid.decoding.search import TorchEngine, search
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.explanation import integrated_gradients
 from translucid.kernels.attention import fast_attention
@@ -21,11 +22,12 @@ from translucid.language.model import LanguageModel
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 from translucid.training.ddp import Workers
 from translucid.training.optimizer import Optimizer
 from translucid.training.weights import Weights
 
+PRESETS = all_presets()
 WORD_STARTS = torch.ones(VOCABULARY, dtype=torch.bool)
 CPU = torch.device("cpu")
 SEARCHES = {

@@ -6,9 +6,9 @@ import torch
 from translucid.decoding.maps import forced_pass
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 
-CASES = [(name, []) for name in PRESETS if name != "classifier"]  # a classifier has no decoder
+CASES = [(name, []) for name in all_presets() if name != "classifier"]  # a classifier has no decoder
 CASES += [("tiny", ["model.decoder=ssru"]), ("caption-transformer", ["model.decoder=ssru"])]
 
 

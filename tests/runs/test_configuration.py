@@ -5,10 +5,10 @@ import yaml
 
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve, resumed, validated
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", all_presets())
 def test_presets_resolve_and_survive_yaml(preset):
     configuration = resolve(preset=preset)
     assert validated(yaml.safe_load(configuration.to_yaml())) == configuration
@@ -19,7 +19,7 @@ def test_later_wins(tmp_path):
     file.write_text("preset: tiny\nmodel: {width: 64}\ntraining: {seed: 5}\n")
     configuration = resolve(file, None, ["training.seed=6", "data.source_language=en"], {"data.train": ["x.tsv"]})
     assert configuration.model.width == 64
-    assert configuration.model.feed_forward == PRESETS["tiny"].settings["model"]["feed_forward"]
+    assert configuration.model.feed_forward == all_presets()["tiny"].settings["model"]["feed_forward"]
     assert configuration.training.seed == 6
     assert configuration.data.train == ["x.tsv"]
     assert resolve(file, "base").model.width == 64

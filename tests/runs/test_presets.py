@@ -7,9 +7,10 @@ import pytest
 
 from tests.cli.conftest import call  # noqa: F401 - a fixture
 from translucid import UserError
-from translucid.runs import presets, staging
+from translucid.runs import presets as preset_module
+from translucid.runs import staging
 from translucid.runs.corpus_files import count_pairs
-from translucid.runs.presets import PRESETS, advice_for_size, recipes
+from translucid.runs.presets import advice_for_size, all_presets, recipes
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import configuration_by_size, configuration_to_train
 
@@ -31,7 +32,7 @@ def test_the_size_of_a_corpus_decides(pairs, on_gpu, names):
     advice = advice_for_size(pairs, on_gpu=on_gpu)
     assert [item.name for item in advice] == names
     for item in advice:
-        assert item.name in (recipes() if item.is_recipe else PRESETS)
+        assert item.name in (recipes() if item.is_recipe else all_presets())
 
 
 def chosen(pairs, data, *settings, on_gpu=False):
@@ -85,7 +86,7 @@ def test_pairs_are_counted_as_training_reads_them(tmp_path):
 def test_training_and_statistics_agree(call, corpus, tmp_path, monkeypatch):  # noqa: F811 - a fixture
     pairs = len((corpus / "train.tsv").read_text().splitlines())
     for few, name in ((pairs + 1, "low-resource"), (1, "tiny")):
-        monkeypatch.setattr(presets, "FEW_PAIRS", few)
+        monkeypatch.setattr(preset_module, "FEW_PAIRS", few)
         result = call("data", "stats", "--train", corpus / "train.tsv")
         assert f"translucid train {'' if few > 1 else '--model '}{name} (for " in result.out
         stats = json.loads(call("data", "stats", "--train", corpus / "train.tsv", "--json").out)

@@ -13,7 +13,7 @@ from translucid.ground.errors import UserError
 from translucid.models.build import build_model, meta_model
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors, weight_shapes
 
@@ -142,7 +142,7 @@ def test_metrics_are_rows_and_nothing_else(run):
     assert run.metrics() == [*rows, {"kind": "validation", "step": 5, "note": "?"}]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", all_presets())
 def test_shapes_are_told_without_building_or_drawing(preset):
     options = resolve(preset=preset).model
     before = torch.get_rng_state()

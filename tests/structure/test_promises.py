@@ -10,7 +10,7 @@ import typer
 
 from translucid.cli.main import several, tree, without_log_format
 from translucid.runs.configuration import resolve
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = tree()
@@ -126,7 +126,7 @@ def test_wrong_commands_are_detected():
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda file: file.name)
 def test_recipes_resolve(recipe):
-    assert resolve(recipe).preset in PRESETS
+    assert resolve(recipe).preset in all_presets()
 
 
 def test_every_command_has_examples():

@@ -181,7 +181,7 @@ def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, uninterrupted_run,
 
 def test_a_run_without_the_carried_state_differs(texts, uninterrupted_run, interrupted_run, tmp_path, monkeypatch):
     shutil.copytree(interrupted_run, tmp_path / "run")
-    monkeypatch.setattr("translucid.training.trainer.state_of_process", lambda *rest: {})
+    monkeypatch.setattr("translucid.language.stream_loss.state_of_process", lambda *rest: {})
     train(texts, tmp_path / "run", resume=True)
     with pytest.raises(AssertionError):
         assert_same_run(tmp_path / "run", uninterrupted_run)

@@ -77,7 +77,7 @@ def test_on_average_the_gradient_is_that_of_the_expected_reward(model, image, mo
         samples = torch.tensor([[*caption, 0][:2] for caption in (first, second)])
         monkeypatch.setattr(self_critical, "draw", lambda *_, samples=samples: samples)
         loss = critical(batch)
-        assert loss.reward == pytest.approx(REWARDS[first] + REWARDS[second]) and loss.captions == 2
+        assert loss.reward == pytest.approx(REWARDS[first] + REWARDS[second]) and loss.samples == 2
         assert loss.tokens == len(first) + len(second) and model.training
         assert loss.cross_entropy == pytest.approx(-float((p[i] * p[j]).log()), rel=1e-3)
         gradients = torch.autograd.grad(loss.smoothed, learned, allow_unused=True)

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from bitext.reading import read_at_most, reading
 from translucid.api.loaded_model import LoadedModel
@@ -22,8 +25,10 @@ from translucid.captions.pixels import Picture, pixels, read_image
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, distinct_texts
-from translucid.decoding.search import decode_images
+from translucid.decoding.search import device_of, evaluating, search
 from translucid.ground.iteration import batched
+from translucid.inspection.lens import DecoderLens, Lens, read_lens, reading_layer, state_points
+from translucid.kernels.upload import upload
 from translucid.runs.configuration import Configuration, checked
 
 if TYPE_CHECKING:
@@ -31,10 +36,11 @@ if TYPE_CHECKING:
 
     from translucid.captions.saliency_overlay import AttentionResult
     from translucid.decoding.trace import BeamTrace
-    from translucid.inspection.lens import DecoderLens, Lens
     from translucid.models.protocol import Maps, Model, SequenceModel
 
 
+ROWS = 256
+"""The number of images in a batch, times the hypotheses for each."""
 WINDOW = 256
 """The number of images that are captioned together; it bounds the memory of a long job."""
 
@@ -197,8 +203,6 @@ class Captioner(LoadedModel):
         Raises:
             UserError: the model is no Transformer.
         """
-        from translucid.inspection.lens import read_lens
-
         if text is None:
             tokens = self.caption(picture).nbest[0].hypothesis.tokens
         else:
@@ -211,8 +215,6 @@ class Captioner(LoadedModel):
         Raises:
             UserError: the model is no Transformer.
         """
-        from translucid.inspection.lens import DecoderLens, reading_layer, state_points
-
         layers = list(state_points(self.model, "encoder"))
         captions = []
         for layer in layers:
@@ -268,3 +270,28 @@ class Caption(NBest):
         from translucid.captions.saliency_overlay import panels
 
         return f"<p><b>{escape(self.text)}</b></p>{panels(self.looked)}"
+
+
+def decode_images(
+    model: SequenceModel,
+    images: Iterable[NDArray[Any]],
+    options: DecodingOptions,
+    *,
+    word_starts: Tensor | None = None,
+    on_batch: Callable[[int], None] | None = None,
+    numbers: Iterable[int] | None = None,
+) -> list[list[Hypothesis]]:
+    """Find captions for images: pixels [height, width, 3] uint8, or the grids [S, F] of an image encoder.
+
+    Other arguments and results are those of `TorchEngine`.
+    """
+    results: list[list[Hypothesis]] = []
+    remaining = iter(images)
+    remaining_numbers = count() if numbers is None else iter(numbers)
+    with evaluating(model):
+        while batch := list(islice(remaining, max(1, ROWS // options.rows))):
+            source = upload(torch.from_numpy(np.stack(batch)), device_of(model))
+            results += search(model, source, options, word_starts, list(islice(remaining_numbers, len(batch))))
+            if on_batch:
+                on_batch(len(batch))
+    return results

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial, reduce
 from itertools import chain
 from operator import or_
 from pathlib import Path
@@ -19,17 +19,19 @@ import numpy as np
 from bitext.pair import Pair
 from translucid.captions.caption_scores import LONGEST, Cider, grams, papers_tokens
 from translucid.captions.captioned import CaptionedImages, VariedImages
+from translucid.captions.captioner import decode_images
 from translucid.captions.image_encoder import ImageEncoder
 from translucid.captions.image_files import ImageFiles
 from translucid.captions.image_store import EncodePixels, ImageStore, StoredImages
 from translucid.captions.options import CaptioningShape
-from translucid.captions.self_critical import Ids
+from translucid.captions.self_critical import Ids, SelfCritical
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLINGS
-from translucid.models.protocol import Model
+from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.training.data_loader import PairEpochs
@@ -41,8 +43,9 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
+from translucid.training.ddp import Workers
 from translucid.training.text import report_too_long
-from translucid.training.validation import ImageValidator
+from translucid.training.validation import PairsValidator, evenly
 
 CAPTIONS, IMAGES = "the training captions", "the set of images"
 """The names of their fingerprints in a checkpoint."""
@@ -116,10 +119,12 @@ class ImageDataset:
             language=data.languages[1],
         )
         fingerprints = {CAPTIONS: sha256(json.dumps(self.train)), IMAGES: identity}
-        reward = CaptionReward(tokenizer, train.captions()) if options.self_critical else None
+        late_loss = None
+        if options.self_critical:
+            late_loss = partial(SelfCritical, reward=CaptionReward(tokenizer, train.captions()))
         validation = valid, options.validate_sentences, "spread evenly", validator.decoding.model_dump(mode="json")
         validated_on = {VALIDATION: sha256(json.dumps(validation))}
-        return TrainingData(epochs, validator, fingerprints, self.skipped, validated_on, reward)
+        return TrainingData(epochs, validator, fingerprints, self.skipped, validated_on, late_loss)
 
     def _grids(self, model: Model) -> EncodePixels | None:
         """Return a function from pixels to the grids of a frozen network, in half precision to halve the store."""
@@ -155,6 +160,59 @@ class ImageDataset:
                 digest.update(weight.detach().cpu().numpy().data)
             network = digest.hexdigest()
         return sha256(json.dumps((self.names, self.files.digest(), image_encoder.size, stride, network)))
+
+
+class ImageValidator(PairsValidator):
+    """Measures a captioner on images, each with one caption or more."""
+
+    corpus: CaptionedImages
+    unit = "images"
+
+    def __init__(
+        self,
+        corpus: CaptionedImages,
+        pairs: Sequence[Pair],
+        indices: Mapping[str, int],
+        tokenizer: Tokenizer,
+        *,
+        decoding: DecodingOptions,
+        batch_tokens: int,
+        images: int,
+        language: str | None = None,
+    ) -> None:
+        """Measure on images that are encoded already.
+
+        Args:
+            corpus: the encoded pairs, for the loss.
+            pairs: image names and captions, for BLEU.
+            indices: the index of each image in `corpus.images` by name.
+            tokenizer: the tokenizer of the captions.
+            decoding: the decoding options, for the maximum length of a caption.
+            batch_tokens: the maximum number of tokens in a batch, padding included.
+            images: the number of images to caption for BLEU.
+            language: the language code of the captions, if it is known.
+        """
+        super().__init__(tokenizer, batch_tokens=batch_tokens)
+        self.language = language
+        self.corpus, self.indices = corpus, indices
+        self.captions: dict[str, list[str]] = {}
+        for pair in pairs:
+            self.captions.setdefault(pair.source, []).append(pair.target)
+        self.total = len(self.captions)
+        self.decoding = decoding.model_copy(update={"beam": 1, "nbest": 1, "sample": False})
+        self.choose(images)
+
+    def choose(self, count: int) -> None:
+        """Choose the images that are captioned: `count` of them, spread evenly."""
+        names = list(self.captions)
+        self.sources = [names[i] for i in evenly(self.total, count)]
+        self.references = [self.captions[name] for name in self.sources]
+
+    def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
+        """Caption this process's share of the images."""
+        images = (self.corpus.images[self.indices[name]] for name in workers.share(self.sources))
+        hypotheses = decode_images(model, images, self.decoding)
+        return [best[0].tokens for best in hypotheses]
 
 
 def _image_encoder(model: Model) -> ImageEncoder:

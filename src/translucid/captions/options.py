@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from translucid.ground.option_group import OptionGroup
 from translucid.models.model_shape import BlocksShape, ModelShape
+
+if TYPE_CHECKING:
+    from translucid.models.protocol import Model
+    from translucid.runs.configuration import Configuration
 
 
 class ImageEncoderOptions(OptionGroup):
@@ -47,7 +52,7 @@ class CaptioningShape(ModelShape):
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
     """The positional encoding of cells; with `none`, the grid is a bag of cells."""
 
-    reads: ClassVar[Literal["images"]] = "images"
+    reads: ClassVar[str] = "images"
     """The kind of source."""
     share_embeddings: ClassVar[bool] = False
     """A source has no words."""
@@ -56,6 +61,13 @@ class CaptioningShape(ModelShape):
     def grid(self) -> tuple[int, int]:
         """The number of rows and columns of cells; memory and maps contain the cells row by row."""
         return self.image_encoder.side, self.image_encoder.side
+
+    def load_pretrained(self, model: Model) -> None:
+        """Load the weights of the pre-trained network, if it is one."""
+        from translucid.captions.image_encoder import ImageEncoder
+
+        assert isinstance(model.source_embedding, ImageEncoder)
+        model.source_embedding.network.load_pretrained()
 
 
 class CaptionerOptions(CaptioningShape):
@@ -90,6 +102,17 @@ class CaptionerOptions(CaptioningShape):
     tie_output: bool = False
     """Share the embeddings with the output projection."""
 
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.captions.model import CaptioningLSTM
+
+        return CaptioningLSTM(target_vocabulary, self)
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"{self.image_encoder.network} network, LSTM, width {self.width}"
+
     @property
     def maps(self) -> dict[str, int]:
         """One map with one head, if there is attention."""
@@ -107,3 +130,31 @@ class CaptioningTransformerOptions(CaptioningShape, BlocksShape):
     """Decoder blocks."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on each sublayer's output, on the cells and on the sum of embedding and position."""
+
+    compiles: ClassVar[bool] = True
+
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.captions.model import CaptioningTransformer
+
+        return CaptioningTransformer(target_vocabulary, self)
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"{self.image_encoder.network} network, {super().summary}"
+
+
+def problems(configuration: Configuration) -> Iterator[str]:
+    """Yield what is wrong with the settings of a captioner."""
+    model, data, training = configuration.model, configuration.data, configuration.training
+    assert isinstance(model, CaptioningShape)
+    if configuration.pair_settings:
+        yield f"{configuration.pair_settings[0]} is for sentence pairs, not for images with captions"
+    if model.image_encoder.frozen and (data.mirror or data.shift):
+        yield "data.mirror and data.shift change pixels, but a frozen network reads each image only once"
+    if training.self_critical:
+        if isinstance(model, CaptionerOptions) and model.attention == "hard":
+            yield "training.self_critical does not train the attention of model.attention=hard"
+        if training.sharded:
+            yield "training.self_critical samples captions from whole models, not from training.sharded"

@@ -12,7 +12,6 @@ from translucid.cli.flags import with_flags
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.models.model_options import ModelOptions
     from translucid.runs.training_options import TrainingOptions
 
 
@@ -32,16 +31,16 @@ def models(
         _print_keys(console)
         return
     from translucid.runs.configuration import resolve
-    from translucid.runs.presets import PRESETS, recipes
+    from translucid.runs.presets import all_presets, recipes
 
     table = Table(box=None, pad_edge=False)
     table.add_column("name", no_wrap=True)
     table.add_column("for")
     table.add_column("model")
-    for name, preset in PRESETS.items():
+    for name, preset in all_presets().items():
         configuration = resolve(preset=name)
         vocabulary, limit = configuration.data.tokenizer.vocabulary, _limit(configuration.training)
-        shape = f"{_shape(configuration.model)}; vocabulary {vocabulary:,}; {limit}"
+        shape = f"{configuration.model.summary}; vocabulary {vocabulary:,}; {limit}"
         table.add_row(Text(name, "bold"), with_flags(preset.purpose), shape)
     console.print(table)
     table = Table(box=None, pad_edge=False)
@@ -60,26 +59,6 @@ def _limit(training: TrainingOptions) -> str:
     if training.max_epochs:
         return f"{training.max_epochs} epochs"
     return f"{training.max_steps:,} steps"
-
-
-def _shape(model: ModelOptions) -> str:
-    """Describe a model in a few words."""
-    if model.kind == "custom":
-        return model.implementation
-    if model.kind == "recurrent":
-        return f"{model.cell.upper()} {model.layers}+{model.layers}, width {model.width}"
-    if model.kind == "captioner":
-        return f"{model.image_encoder.network} network, LSTM, width {model.width}"
-    if model.kind == "language-lstm" or model.kind == "language-bilstm":
-        return f"LSTM {model.layers} layers, width {model.width}, hidden {model.hidden}"
-    if model.kind == "classifier":
-        return f"two blocks over: {_shape(model.language)}"
-    if model.kind == "language-transformer":
-        return f"{model.layers} layers, width {model.width}, {model.heads} heads, context {model.context}"
-    layers = f"{model.encoder_layers}+{model.decoder_layers} layers, width {model.width}"
-    if model.kind == "captioning-transformer":
-        layers = f"{model.image_encoder.network} network, {layers}"
-    return layers if model.kind == "attention-only" else f"{layers}, {model.heads} heads"
 
 
 def _print_keys(console: Console) -> None:

@@ -19,9 +19,9 @@ from translucid.terminology.glossary import TermsMode
 
 def complete_presets(incomplete: str) -> list[tuple[str, str]]:
     """Return the presets with a prefix, and what each is for."""
-    from translucid.runs.presets import PRESETS
+    from translucid.runs.presets import all_presets
 
-    return [(name, with_flags(preset.purpose)) for name, preset in PRESETS.items() if name.startswith(incomplete)]
+    return [(name, with_flags(preset.purpose)) for name, preset in all_presets().items() if name.startswith(incomplete)]
 
 
 def complete_recipes(incomplete: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -148,3 +148,27 @@ def padded(sentences: Sequence[list[int]], pad: int) -> Tensor:
     for sentence in sentences:
         rows.append(sentence + [pad] * (longest - len(sentence)))
     return torch.tensor(rows)
+
+
+class BatchedCorpus(Protocol):
+    """An encoded corpus, which puts any of its rows into a batch."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the tokens of the source and of the target of the rows `rows` [n]."""
+
+    def target_tokens(self, rows: NDArray[np.int64]) -> int:
+        """Return the number of target tokens of the rows `rows` [n]."""
+
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
+        """Put the rows `rows` [n] into one batch."""
+
+
+@runtime_checkable
+class VariedBatches(Protocol):
+    """A corpus that differs in each epoch, such as by the pieces of its words."""
+
+    def draw(self, seed: Sequence[int]) -> BatchedCorpus:
+        """Return the corpus of an epoch, which `seed` determines."""

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from itertools import count, islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -50,8 +49,6 @@ BATCH_ON_GPU = 32768
 """The same on a GPU, where a step takes hardly longer for many rows than for few."""
 BATCH_WITH_SHORTLIST = 16384
 """The same with shortlists by source words, where a hypothesis takes less memory."""
-ROWS = 256
-"""The number of images in a batch, times the hypotheses for each."""
 
 
 class TorchEngine:
@@ -244,7 +241,7 @@ def search(
 
     Args:
         model: the model, in evaluation mode, or in training mode for dropout.
-        source: the input of `model.encode`: ids [B, S] for a translator, B grids for a captioner.
+        source: the input of `model.encode`: ids [B, S] for a translator, or what else its model reads.
         options: the options of the search.
         word_starts: [V] boolean, True where a piece begins a word, for `options.max_loops`.
         indices: the number of each source; sampling depends on it and on the seed only. 0, 1, … by default.
@@ -301,7 +298,7 @@ def prepare(
     """Encode the sources, and determine limits, penalties and rules; arguments as for `search`."""
     memory = model.encode(source, lengths=lengths)
     device = memory.mask.device
-    sizes = lengths or memory.mask.sum(1).tolist()  # in tokens, or in cells of an image
+    sizes = lengths or memory.mask.sum(1).tolist()  # in tokens, or in cells of a grid
     limits = []
     for size in sizes:
         # The prefix and one more token must fit, whatever the options say.
@@ -348,31 +345,6 @@ def _pieces_of(phrases: Iterable[RequiredPhrase]) -> Iterator[int]:
 def _with_vocabulary_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:
     """Replace the tokens of hypotheses, which are indices into `pieces`, by the ids of these pieces."""
     return [replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist()) for hypothesis in nbest]
-
-
-def decode_images(
-    model: SequenceModel,
-    images: Iterable[NDArray[Any]],
-    options: DecodingOptions,
-    *,
-    word_starts: Tensor | None = None,
-    on_batch: Callable[[int], None] | None = None,
-    numbers: Iterable[int] | None = None,
-) -> list[list[Hypothesis]]:
-    """Find captions for images: pixels [height, width, 3] uint8, or the grids [S, F] of an image encoder.
-
-    Other arguments and results are those of `TorchEngine`.
-    """
-    results: list[list[Hypothesis]] = []
-    remaining = iter(images)
-    remaining_numbers = count() if numbers is None else iter(numbers)
-    with evaluating(model):
-        while batch := list(islice(remaining, max(1, ROWS // options.rows))):
-            source = upload(torch.from_numpy(np.stack(batch)), device_of(model))
-            results += search(model, source, options, word_starts, list(islice(remaining_numbers, len(batch))))
-            if on_batch:
-                on_batch(len(batch))
-    return results
 
 
 @torch.inference_mode()

@@ -38,10 +38,8 @@ from translucid.evaluation.confidence import UNSURE
 from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.words import word_spans
-from translucid.models.attention_only import AttentionOnly
 from translucid.models.ensemble import Ensemble
 from translucid.models.protocol import SequenceModel
-from translucid.models.transformer import BlockStacks, TransformerLanguageModel
 
 TOP = 5
 """The number of predictions to keep for each layer."""
@@ -56,7 +54,7 @@ def state_points(model: SequenceModel, side: Side) -> dict[str, str]:
     """
     if isinstance(model, Ensemble):
         raise UserError("a lens shows one model, not an average of several", fix="Load a single run.")
-    if not isinstance(model, BlockStacks | AttentionOnly | TransformerLanguageModel):
+    if not model.has_layer_states:
         what = "a lens is for Transformers: this model does not predict from the states of its layers"
         raise UserError(what, fix="Show its attention instead.")
     names = points_of(model)

@@ -17,7 +17,6 @@ from translucid.language.model import LanguageModel, Reading
 from translucid.language.options import BiLSTMLanguageOptions
 from translucid.layers.characters import Characters
 from translucid.layers.embedding import Embedding, output_projection
-from translucid.models.model_options import ContextualOptions
 
 
 class BidirectionalLSTM(LanguageModel[LSTMState]):
@@ -179,10 +178,3 @@ class ContextualEmbedding(nn.Module):
             layers = self.language.read_both_directions(embedded, ids_with_start != SPECIAL.pad)
         contextual: Tensor = self.projection(self.mix([layer[:, 1:] for layer in layers]))
         return self.embedding(ids) + contextual
-
-
-def with_elmo(embedding: Embedding, options: ContextualOptions) -> nn.Module:
-    """Return a source embedding, combined with ELMo if the options ask for it."""
-    if options.elmo is None:
-        return embedding
-    return ContextualEmbedding(embedding, embedding.tokens.embedding_dim, options.elmo, tuned=options.elmo_tuned)

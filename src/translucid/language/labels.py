@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bitext.pair import Pair
-from translucid.data.batching import plan_epoch
+from translucid.data.batching import Batch, plan_epoch
 from translucid.data.filtering import Skipped
 from translucid.data.readers.texts import keep_texts
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -36,6 +36,7 @@ from translucid.training.dataset import (
     sha256,
 )
 from translucid.training.ddp import Workers
+from translucid.training.objective import Loss
 from translucid.training.validation import Validation, Validator
 
 TEXTS = "the training texts"
@@ -158,3 +159,22 @@ class LabelValidator(Validator):
     def describe(self, score: float) -> str:
         """Return the accuracy in words."""
         return f"accuracy {100 * score:.2f} %"
+
+
+class LabelLoss:
+    """The label-smoothed cross-entropy of a batch of texts; one text counts as one token."""
+
+    def __init__(self, model: Classifier) -> None:
+        """Train a classifier."""
+        self.model = model
+
+    def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+        """Return the loss of a batch."""
+        logits, labels = self.model(batch.source).float(), batch.labels[:, 0]
+        loss = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
+        cross_entropy = loss.detach()
+        with torch.no_grad():
+            if smoothing:
+                cross_entropy = F.cross_entropy(logits, labels, reduction="sum")
+            correct = (logits.argmax(-1) == labels).sum()
+        return Loss(loss, cross_entropy, correct, len(labels))

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
+from translucid.models.kinds import OfKind
 from translucid.models.model_shape import ModelShape
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from translucid.layers.embedding import Embedding
+    from translucid.models.protocol import Model
+    from translucid.runs.configuration import Configuration
 
 
 class LanguageShape(ModelShape):
@@ -19,12 +28,13 @@ class LanguageShape(ModelShape):
     tie_output: bool = True
     """Share the embeddings with the output projection."""
 
-    reads: ClassVar[Literal["running text"]] = "running text"
+    reads: ClassVar[str] = "running text"
     """The kind of source."""
     directions: ClassVar[int] = 1
     """The number of directions in which the model reads a text at the same time."""
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
+    own_fixed_settings: ClassVar[tuple[str, ...]] = ("training.window",)
 
 
 class LSTMLanguageOptions(LanguageShape):
@@ -52,6 +62,17 @@ class LSTMLanguageOptions(LanguageShape):
     """beta, the weight of temporal activation regularization: the mean square of the difference between the last
     layer's states at neighboring positions."""
 
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.language.lstm import LSTMLanguageModel
+
+        return LSTMLanguageModel(target_vocabulary, self)
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"LSTM {self.layers} layers, width {self.width}, hidden {self.hidden}"
+
 
 class TransformerLanguageOptions(LanguageShape):
     """The shape of a decoder-only Transformer."""
@@ -76,6 +97,17 @@ class TransformerLanguageOptions(LanguageShape):
         if self.width % self.heads:
             raise ValueError(f"heads={self.heads} do not divide width={self.width}")
         return self
+
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.language.transformer import TransformerLanguageModel
+
+        return TransformerLanguageModel(target_vocabulary, self)
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"{self.layers} layers, width {self.width}, {self.heads} heads, context {self.context}"
 
     @property
     def maps(self) -> dict[str, int]:
@@ -104,15 +136,32 @@ class BiLSTMLanguageOptions(LanguageShape):
     directions: ClassVar[int] = 2
     """The number of directions in which the model reads a text at the same time."""
 
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.language.bilstm import BidirectionalLSTM
+
+        return BidirectionalLSTM(target_vocabulary, self, pieces)
+
+    def contextual(self, embedding: Embedding, *, tuned: bool) -> nn.Module:
+        """Return a source embedding to which ELMo's vectors are added."""
+        from translucid.language.bilstm import ContextualEmbedding
+
+        return ContextualEmbedding(embedding, embedding.tokens.embedding_dim, self, tuned=tuned)
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"LSTM {self.layers} layers, width {self.width}, hidden {self.hidden}"
+
 
 class ClassifierOptions(ModelShape):
     """The shape of the classifier of Howard and Ruder 2018 (ULMFiT, arXiv 1801.06146)."""
 
     kind: Literal["classifier"] = "classifier"
     """The family of model."""
-    language: LSTMLanguageOptions | BiLSTMLanguageOptions = Field(
-        default_factory=LSTMLanguageOptions, discriminator="kind"
-    )
+    language: Annotated[
+        LSTMLanguageOptions | BiLSTMLanguageOptions, OfKind("language-lstm", among=("language-lstm", "language-bilstm"))
+    ] = Field(default_factory=LSTMLanguageOptions)
     """The language model that reads the text; `train --init-from` takes its shape and weights from a run. If it is
     bidirectional, the classifier reads ELMo's vectors."""
     labels: list[str] = Field(default_factory=list)
@@ -124,13 +173,38 @@ class ClassifierOptions(ModelShape):
     hidden_dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the hidden layer."""
 
-    reads: ClassVar[Literal["texts with labels"]] = "texts with labels"
+    reads: ClassVar[str] = "texts with labels"
     """The kind of source."""
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
 
-    @field_validator("language", mode="before")
-    @classmethod
-    def _one_direction_by_default(cls, language: Any) -> Any:
-        # The discriminator needs `kind`, which users need not write.
-        return {"kind": "language-lstm", **language} if isinstance(language, dict) else language
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.language.classifier import Classifier
+
+        return Classifier(target_vocabulary, self, pieces)
+
+    def completed(self, former: Self) -> Self:
+        """Return the options with the labels of the former training, if they have none."""
+        return self if self.labels else self.model_copy(update={"labels": former.labels})
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"two blocks over: {self.language.summary}"
+
+
+def problems(configuration: Configuration) -> Iterator[str]:
+    """Yield what is wrong with the settings of a language model or a classifier."""
+    model, window = configuration.model, configuration.training.window
+    if configuration.training.sharded:
+        yield "training.sharded is not for language models and classifiers"
+    if configuration.pair_settings:
+        yield f"{configuration.pair_settings[0]} is for sentence pairs, not for running text"
+    if isinstance(model, TransformerLanguageOptions) and model.context > window:
+        yield (
+            f"model.context={model.context} is more than training.window={window}, over which it learns "
+            "to look back: raise the one or lower the other"
+        )
+    if not configuration.data.tokenizer.joint:
+        yield "data.tokenizer.joint=false is for two languages, and running text has one vocabulary"

@@ -44,13 +44,14 @@ class StreamLoss:
         return loss
 
     def state_tensors(self) -> dict[str, Tensor]:
-        """Return the tensors of the state by name, for a checkpoint."""
+        """Return the tensors of the state by name."""
         return {str(index): part for index, part in enumerate(self.state.tensors())} if self.state else {}
 
-    def restore(self, tensors: dict[str, Tensor], device: torch.device) -> None:
-        """Restore the state whose tensors `state_tensors` returned."""
-        if tensors:
-            parts = tuple(tensors[str(index)].to(device) for index in range(len(tensors)))
+    def restore(self, rank: int, count: int, tensors: Mapping[str, Tensor], device: torch.device) -> None:
+        """Restore the state of process `rank` of `count` from the tensors of a checkpoint."""
+        rows = state_of_process(rank, count, tensors)
+        if rows:
+            parts = tuple(rows[str(index)].to(device) for index in range(len(rows)))
             self.state = type(self.model.begin(1, device)).of(parts)
 
 

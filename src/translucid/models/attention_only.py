@@ -66,6 +66,8 @@ class AttentionOnlyState:
 class AttentionOnly(SequenceModel[AttentionOnlyState]):
     """A stack of bare attention layers on each side."""
 
+    has_layer_states = True
+
     def __init__(self, source_vocabulary: int, target_vocabulary: int, options: AttentionOnlyOptions) -> None:
         """Build a model with fresh weights.
 

@@ -7,27 +7,14 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from translucid.captions.options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import physical_memory
-from translucid.language.bilstm import BidirectionalLSTM
-from translucid.language.classifier import Classifier
-from translucid.language.lstm import LSTMLanguageModel
-from translucid.language.options import (
-    BiLSTMLanguageOptions,
-    ClassifierOptions,
-    LSTMLanguageOptions,
-    TransformerLanguageOptions,
-)
-from translucid.models.attention_only import AttentionOnly
-from translucid.models.model_options import AttentionOnlyOptions, CustomOptions, ModelOptions, RecurrentOptions
+from translucid.models.model_shape import ModelShape
 from translucid.models.protocol import Model
-from translucid.models.recurrent import RecurrentModel
-from translucid.models.transformer import Transformer, TransformerLanguageModel
 
 
 def build_model(
-    options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()
+    options: ModelShape, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()
 ) -> Model:
     """Return a model of this kind and shape, with fresh weights from PyTorch's random state.
 
@@ -45,17 +32,13 @@ def build_model(
     """
     # The check needs no memory, unlike the model.
     refuse_too_large(meta_model(options, source_vocabulary, target_vocabulary, pieces))
-    model = _built(options, source_vocabulary, target_vocabulary, pieces)
-    if isinstance(options, CaptioningShape):
-        from translucid.captions.image_encoder import ImageEncoder
-
-        assert isinstance(model.source_embedding, ImageEncoder)
-        model.source_embedding.network.load_pretrained()
+    model = options.build(source_vocabulary, target_vocabulary, pieces)
+    options.load_pretrained(model)
     return model
 
 
 def meta_model(
-    options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()
+    options: ModelShape, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()
 ) -> Model:
     """Return a model whose weights have shapes but neither memory nor values; no random number is drawn.
 
@@ -65,7 +48,7 @@ def meta_model(
         ValueError: the options share embeddings between two different vocabularies.
     """
     with _MetaDevice():
-        return _built(options, source_vocabulary, target_vocabulary, pieces)
+        return options.build(source_vocabulary, target_vocabulary, pieces)
 
 
 def refuse_too_large(model: Model) -> None:
@@ -82,53 +65,6 @@ def refuse_too_large(model: Model) -> None:
             f"has {memory / 2**30:,.0f} GiB",
             fix="Set smaller model.width, layers or data.tokenizer.vocabulary.",
         )
-
-
-def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str]) -> Model:
-    """Call the class that the options belong to."""
-    if isinstance(options, RecurrentOptions):
-        return RecurrentModel(source_vocabulary, target_vocabulary, options)
-    if isinstance(options, LSTMLanguageOptions):
-        return LSTMLanguageModel(target_vocabulary, options)
-    if isinstance(options, ClassifierOptions):
-        return Classifier(target_vocabulary, options, pieces)
-    if isinstance(options, TransformerLanguageOptions):
-        return TransformerLanguageModel(target_vocabulary, options)
-    if isinstance(options, BiLSTMLanguageOptions):
-        return BidirectionalLSTM(target_vocabulary, options, pieces)
-    if isinstance(options, AttentionOnlyOptions):
-        return AttentionOnly(source_vocabulary, target_vocabulary, options)
-    if isinstance(options, CustomOptions):
-        return _built_custom(options, source_vocabulary, target_vocabulary)
-    if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):
-        # Imported here because only captioners need the modules for images.
-        from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
-
-        if isinstance(options, CaptionerOptions):
-            return CaptioningLSTM(target_vocabulary, options)
-        return CaptioningTransformer(target_vocabulary, options)
-    return Transformer(source_vocabulary, target_vocabulary, options)
-
-
-def _built_custom(options: CustomOptions, source_vocabulary: int, target_vocabulary: int) -> Model:
-    """Return a user's model with fresh weights.
-
-    Raises:
-        UserError: its class can't be loaded, its options are wrong, or it can't be built.
-    """
-    from translucid.models.user_code import file_of, load_model_class, options_of, place_in_user_code
-
-    model_class: Any = load_model_class(options.implementation)
-    own_options = options_of(model_class, options.implementation, options.options)
-    try:
-        model: Model = model_class(source_vocabulary, target_vocabulary, own_options)
-    except (TypeError, NameError, AttributeError) as error:
-        location = place_in_user_code(error)
-        what = f"{model_class.__name__} can't be built ({location}{type(error).__name__}: {error})"
-        fix = "It takes the sizes of both vocabularies and its options, and has the methods of CustomModel."
-        raise UserError(what, file=file_of(options.implementation), fix=fix) from error
-    model.options = options
-    return model
 
 
 class _MetaDevice(TorchFunctionMode):

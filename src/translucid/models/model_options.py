@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, model_validator
 
-from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions
-from translucid.language.options import (
-    BiLSTMLanguageOptions,
-    ClassifierOptions,
-    LSTMLanguageOptions,
-    TransformerLanguageOptions,
-)
+from translucid.ground.errors import UserError
 from translucid.layers.variants import Sinusoids
+from translucid.models.kinds import OfKind
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from translucid.layers.embedding import Embedding
+    from translucid.models.protocol import Model
 
 USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"
 """A pattern for a Python file and a class in it, such as `my_model.py:MyModel`, which `user_code.py` loads."""
 
 
+ELMO = "language-bilstm"
+"""The kind of the models that ELMo's vectors come from."""
 SIZES = frozenset(
     {
         *("kind", "width", "heads", "feed_forward", "layers", "encoder_layers", "decoder_layers", "dropout"),
@@ -48,10 +51,14 @@ def unknown_option(options: BaseModel, known: Choices) -> str | None:
 class ContextualOptions(ModelShape):
     """The options of translators whose source embeddings may include ELMo."""
 
-    elmo: BiLSTMLanguageOptions | None = None
+    elmo: Annotated[SerializeAsAny[ModelShape] | None, OfKind(ELMO, among=(ELMO,))] = None
     """The bidirectional language model that reads the source; `train --elmo` takes its shape from a run."""
     elmo_tuned: bool = False
     """Train the language model too; by default it is frozen."""
+
+    def with_elmo(self, embedding: Embedding) -> nn.Module:
+        """Return a source embedding, combined with ELMo if the options ask for it."""
+        return embedding if self.elmo is None else self.elmo.contextual(embedding, tuned=self.elmo_tuned)
 
 
 class TransformerOptions(BlocksShape, ContextualOptions):
@@ -72,6 +79,14 @@ class TransformerOptions(BlocksShape, ContextualOptions):
     """The number of learned positions. Sinusoidal positions have no limit, except in exports to CTranslate2."""
     share_embeddings: bool = True
     """Share source and target embeddings; for one joint vocabulary only."""
+
+    compiles: ClassVar[bool] = True
+
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.models.transformer import Transformer
+
+        return Transformer(source_vocabulary, target_vocabulary, self)
 
     @property
     def longest(self) -> int | None:
@@ -120,6 +135,17 @@ class RecurrentOptions(ContextualOptions):
                 raise ValueError(f"input_feeding is for Luong's attention, not for attention={self.attention}")
         return self
 
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.models.recurrent import RecurrentModel
+
+        return RecurrentModel(source_vocabulary, target_vocabulary, self)
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"{self.cell.upper()} {self.layers}+{self.layers}, width {self.width}"
+
     @property
     def code(self) -> str | None:
         """The user's file and class, if the score is a user's."""
@@ -149,6 +175,17 @@ class AttentionOnlyOptions(ModelShape):
     tie_output: bool = True
     """Share the target embeddings with the output projection."""
 
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with fresh weights."""
+        from translucid.models.attention_only import AttentionOnly
+
+        return AttentionOnly(source_vocabulary, target_vocabulary, self)
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"{self.encoder_layers}+{self.decoder_layers} layers, width {self.width}"
+
     @property
     def maps(self) -> dict[str, int]:
         """The maps of all layers; each has one head."""
@@ -170,6 +207,31 @@ class CustomOptions(ModelShape):
     dropout: ClassVar[float] = 0.0
     """Whatever the class drops, quality estimation by dropout passes is for built-in models."""
 
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return the user's model with fresh weights.
+
+        Raises:
+            UserError: its class can't be loaded, its options are wrong, or it can't be built.
+        """
+        from translucid.models.user_code import file_of, load_model_class, options_of, place_in_user_code
+
+        model_class: Any = load_model_class(self.implementation)
+        own_options = options_of(model_class, self.implementation, self.options)
+        try:
+            model: Model = model_class(source_vocabulary, target_vocabulary, own_options)
+        except (TypeError, NameError, AttributeError) as error:
+            location = place_in_user_code(error)
+            what = f"{model_class.__name__} can't be built ({location}{type(error).__name__}: {error})"
+            fix = "It takes the sizes of both vocabularies and its options, and has the methods of CustomModel."
+            raise UserError(what, file=file_of(self.implementation), fix=fix) from error
+        model.options = self
+        return model
+
+    @property
+    def summary(self) -> str:
+        """The file and the class."""
+        return self.implementation
+
     @property
     def code(self) -> str:
         """The file and the class."""
@@ -182,17 +244,3 @@ class CustomOptions(ModelShape):
 
         model_class = load_model_class(self.implementation)
         return model_class.attention_maps(options_of(model_class, self.implementation, self.options))
-
-
-ModelOptions: TypeAlias = (
-    TransformerOptions
-    | RecurrentOptions
-    | AttentionOnlyOptions
-    | CustomOptions
-    | CaptionerOptions
-    | CaptioningTransformerOptions
-    | LSTMLanguageOptions
-    | ClassifierOptions
-    | TransformerLanguageOptions
-    | BiLSTMLanguageOptions
-)

@@ -2,19 +2,64 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from translucid.ground.option_group import OptionGroup
 from translucid.layers.variants import Nonlinearity
 
+if TYPE_CHECKING:
+    from torch import nn
+
+    from translucid.layers.embedding import Embedding
+    from translucid.models.protocol import Model
+
 
 class ModelShape(OptionGroup):
     """The base of the options of all kinds of models."""
 
-    reads: ClassVar[Literal["text", "images", "running text", "texts with labels"]] = "text"
-    """The kind of source."""
+    reads: ClassVar[str] = "text"
+    """The kind of source; `models/kinds.py` has a task for each."""
+    compiles: ClassVar[bool] = False
+    """Whether PyTorch can compile the model in training (`training.compile`)."""
+    own_fixed_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings that can't change in a resumed run of such a model, beside those of all models."""
+
+    if TYPE_CHECKING:  # each class has these, as a field or as a constant of the class
+
+        @property
+        def kind(self) -> str:
+            """The family of model."""
+
+        @property
+        def share_embeddings(self) -> bool:
+            """Whether source and target share embeddings."""
+
+        @property
+        def dropout(self) -> float:
+            """The dropout of the model."""
+
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+        """Return a model with these options and fresh weights; see `models.build.build_model`."""
+        raise NotImplementedError
+
+    def load_pretrained(self, model: Model) -> None:
+        """Load the weights of parts of a new model that are pre-trained networks, if it has any."""
+
+    def contextual(self, embedding: Embedding, *, tuned: bool) -> nn.Module:
+        """Return a source embedding to which such a model, frozen unless `tuned`, adds the states that it computes."""
+        raise NotImplementedError
+
+    def completed(self, former: Self) -> Self:
+        """Return the options with what the training of the `former` ones has learned from its data, such as labels."""
+        return self
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return self.kind
 
     @property
     def maps(self) -> dict[str, int]:
@@ -74,6 +119,11 @@ class BlocksShape(ModelShape):
         if self.width % self.heads:
             raise ValueError(f"heads={self.heads} do not divide width={self.width}")
         return self
+
+    @property
+    def summary(self) -> str:
+        """The shape of the model in a few words."""
+        return f"{self.encoder_layers}+{self.decoder_layers} layers, width {self.width}, {self.heads} heads"
 
     @property
     def maps(self) -> dict[str, int]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -89,6 +89,8 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     """From sources, such as ids [B, S], to the encoder's input [B, S, D]; explanations pass that to `read`."""
     output: nn.Linear
     """From decoder features [.., D] to logits [.., V]."""
+    has_layer_states: ClassVar[bool] = False
+    """Whether the output projection applies to the states of every layer, as in a Transformer."""
     has_auxiliary_loss: bool = False
     """Whether training adds `auxiliary_loss` to the loss."""
 

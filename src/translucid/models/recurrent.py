@@ -18,7 +18,6 @@ from translucid.attention.points import Point
 from translucid.attention.scores import Concat, Dot, General, Score
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
-from translucid.language.bilstm import with_elmo
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
 from translucid.layers.recurrent import Cells, Recurrence
@@ -286,7 +285,7 @@ class RecurrentModel(RecurrentDecoding):
         super().__init__()
         o = self.options = options
         source, target = token_embeddings(source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings)
-        self.source_embedding = with_elmo(Embedding(source, NoPositions(), o.dropout), o)
+        self.source_embedding = o.with_elmo(Embedding(source, NoPositions(), o.dropout))
         self.target_embedding = Embedding(target, NoPositions(), o.dropout)
         self.encoder = RecurrentEncoder(o)
         self.decoder = _decoder(o)

@@ -11,29 +11,28 @@ from functools import cached_property, reduce
 from itertools import chain
 from operator import getitem
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, model_validator
 
-from translucid.captions.options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.data.tokenizing.tokenizer import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UPGRADING, UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.kernels.devices import certainly_cpu, choose_device
-from translucid.language.options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
+from translucid.models.kinds import OfKind, resolved, task_of, tasks
 from translucid.models.model_options import (
     AttentionOnlyOptions,
     ContextualOptions,
-    ModelOptions,
     RecurrentOptions,
     TransformerOptions,
 )
+from translucid.models.model_shape import ModelShape
 from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import languages_of
-from translucid.runs.presets import PRESETS, preset_named
+from translucid.runs.presets import all_presets, preset_named
 from translucid.runs.settings import (
     RENAMED,
     RENAMED_VALUES,
@@ -46,15 +45,6 @@ from translucid.runs.settings import (
     without_none,
 )
 from translucid.runs.training_options import TrainingOptions
-
-_INPUT_KINDS = {
-    "text": ("translates text", "Use translucid translate."),
-    "images": ("writes about images", "Use translucid caption."),
-    "running text": ("is a language model", "Use translucid generate."),
-    "texts with labels": ("classifies texts", "Use translucid classify."),
-}
-"""For each kind of input: what a model with this input does, and the command for it."""
-
 
 _DEFAULTS = DataOptions()
 _FOR_PAIRS = (
@@ -75,7 +65,7 @@ class Configuration(OptionGroup):
 
     preset: str | None = None
     """The preset that the other settings start from (`translucid models` lists them)."""
-    model: ModelOptions = Field(default_factory=TransformerOptions, discriminator="kind")
+    model: Annotated[SerializeAsAny[ModelShape], OfKind("transformer")] = Field(default_factory=TransformerOptions)
     """The network; by default a Transformer."""
     data: DataOptions = Field(default_factory=DataOptions)
     """The corpus."""
@@ -87,11 +77,6 @@ class Configuration(OptionGroup):
     """The attention from which word alignments are read."""
     versions: dict[str, str] = Field(default_factory=dict)
     """The versions of the packages that wrote this file, for the record."""
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _a_transformer_by_default(cls, model: Any) -> Any:
-        return {"kind": "transformer", **model} if isinstance(model, dict) else model
 
     @model_validator(mode="after")
     def _fits_together(self) -> Configuration:
@@ -113,34 +98,16 @@ class Configuration(OptionGroup):
                 "model.share_embeddings needs one joint vocabulary: "
                 "set data.tokenizer.joint=true or model.share_embeddings=false"
             )
-        pair_settings = [name for name in _FOR_PAIRS if getattr(self.data, name) != getattr(_DEFAULTS, name)]
-        changes_pixels = self.data.mirror or self.data.shift
-        if isinstance(model, CaptioningShape):
-            if pair_settings:
-                yield f"data.{pair_settings[0]} is for sentence pairs, not for images with captions"
-            if model.image_encoder.frozen and changes_pixels:
-                yield "data.mirror and data.shift change pixels, but a frozen network reads each image only once"
-        elif changes_pixels:
-            yield "data.mirror and data.shift are for images"
-        elif isinstance(model, LanguageShape | ClassifierOptions):
-            if self.training.sharded:
-                yield "training.sharded is not for language models and classifiers"
-            if pair_settings:
-                yield f"data.{pair_settings[0]} is for sentence pairs, not for running text"
-            window = self.training.window
-            if isinstance(model, TransformerLanguageOptions) and model.context > window:
-                yield (
-                    f"model.context={model.context} is more than training.window={window}, over which it learns "
-                    "to look back: raise the one or lower the other"
-                )
-            if not tokenizer.joint:
-                yield "data.tokenizer.joint=false is for two languages, and running text has one vocabulary"
+        task = task_of(model.reads)
+        if task.problems:
+            yield from resolved(task.problems)(self)
+        for other in tasks():
+            if other.reads != model.reads:
+                yield from (message for key, message in other.settings.items() if self.value(key))
         if self.data.is_multilingual:
             for group, name in _ONE_DIRECTION:
                 if getattr(getattr(self, group), name):
                     yield f"{group}.{name} is for a single direction, and data.train has several: leave it out"
-        if self.data.images and not isinstance(model, CaptioningShape):
-            yield "data.images is for captioners: choose a model that reads images, such as caption-soft"
 
     def _problems_of_sources(self) -> Iterator[str]:
         """Yield what is wrong with the language models that a translator is initialized from."""
@@ -187,7 +154,7 @@ class Configuration(OptionGroup):
     def _problems_of_training(self) -> Iterator[str]:
         """Yield which ways of training are not for this model."""
         if self.training.compile:
-            if not isinstance(self.model, TransformerOptions | CaptioningTransformerOptions):
+            if not self.model.compiles:
                 yield "training.compile is for Transformers that translate or write captions"
             if isinstance(self.model, TransformerOptions) and self.model.elmo:
                 yield "training.compile is not for models with model.elmo"
@@ -195,13 +162,15 @@ class Configuration(OptionGroup):
             yield from self._problems_of_guided_alignment()
         elif self.data.train_alignments:
             yield "data.train_alignments is for training.guided_alignment: set that to 0.1, for instance"
-        if self.training.self_critical:
-            if not isinstance(self.model, CaptioningShape):
-                yield "training.self_critical is for models that write about images, such as caption-soft"
-            if isinstance(self.model, CaptionerOptions) and self.model.attention == "hard":
-                yield "training.self_critical does not train the attention of model.attention=hard"
-            if self.training.sharded:
-                yield "training.self_critical samples captions from whole models, not from training.sharded"
+
+    @property
+    def pair_settings(self) -> list[str]:
+        """The names of the settings that are set and that only corpora of sentence pairs have."""
+        return [f"data.{name}" for name in _FOR_PAIRS if getattr(self.data, name) != getattr(_DEFAULTS, name)]
+
+    def value(self, key: str) -> Any:
+        """Return the value of a setting, such as `data.images`."""
+        return reduce(getattr, key.split("."), self)
 
     @cached_property
     def vocabulary_given(self) -> bool:
@@ -240,8 +209,8 @@ class Configuration(OptionGroup):
             UserError: it has another kind of input.
         """
         if self.model.reads != kind:
-            description, fix = _INPUT_KINDS[self.model.reads]
-            raise UserError(description, file=run, fix=fix)
+            task = task_of(self.model.reads)
+            raise UserError(task.does, file=run, fix=f"Use translucid {task.command}.")
 
     @property
     def longest(self) -> int:
@@ -289,7 +258,9 @@ def resolve(
     if isinstance(name, str):
         named_preset = preset_named(name)
         if named_preset is None:
-            raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
+            raise UserError(
+                f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, all_presets())
+            )
         preset_settings = merged({"preset": name}, named_preset.settings)
         if on_gpu and named_preset.batch_tokens_on_gpu:
             preset_settings = merged(preset_settings, {"training": {"batch_tokens": named_preset.batch_tokens_on_gpu}})
@@ -353,11 +324,9 @@ def resumable(before: Configuration, after: Configuration) -> Configuration:
     Raises:
         UserError: the shape of the model, the tokens or the order of the data would change.
     """
-    # The labels of a classifier, and the size of the vocabulary, may have been read from the training text.
-    if isinstance(after.model, ClassifierOptions) and not after.model.labels:
-        assert isinstance(before.model, ClassifierOptions)
-        model = after.model.model_copy(update={"labels": before.model.labels})
-        after = after.model_copy(update={"model": model})
+    # Facts such as labels, and the size of the vocabulary, may have been read from the training text.
+    if type(after.model) is type(before.model):
+        after = after.model_copy(update={"model": after.model.completed(before.model)})
     if not after.vocabulary_given:
         after = after.with_vocabulary(before.data.tokenizer.vocabulary)
     values_before, values_after = fixed_values(before), fixed_values(after)
@@ -385,18 +354,15 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
         return options.model_validate(settings)
     except ValidationError as error:
         detail = error.errors()[0]
-        parents, group = _locate(options, detail["loc"][:-1])
-        key = ".".join(_locate(options, detail["loc"])[0])
+        key, group = ".".join(map(str, detail["loc"])), _group_at(options, settings, detail["loc"][:-1])
         if current := RENAMED.get(key):
             raise UserError(f"the key {key!r} is now {current!r}", file=file, fix=UPGRADING) from error
         if detail["type"] == "extra_forbidden":
-            keys = [".".join([*parents, field]) for field in group.model_fields]
+            parent = key.removesuffix(str(detail["loc"][-1]))
+            keys = [f"{parent}{field}" for field in group.model_fields]
             raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, keys)) from error
-        if detail["type"] == "union_tag_invalid":
-            kinds = [
-                str(option.model_fields["kind"].default) for option in get_args(group.model_fields[key].annotation)
-            ]
-            kind = detail["ctx"]["tag"]
+        if detail["type"] == "unknown_kind":
+            kind, kinds = detail["ctx"]["kind"], detail["ctx"]["kinds"]
             raise UserError(f"{key}.kind: there is no {kind!r}", file=file, fix=nearest(kind, kinds)) from error
         values = RENAMED_VALUES.get(key, {})
         if isinstance(detail["input"], str) and detail["input"] in values:
@@ -409,19 +375,19 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
         raise UserError(f"{key}: {reason}, not {short_repr(detail['input'])}", file=file, fix=fix) from error
 
 
-def _locate(options: Any, location: tuple[int | str, ...]) -> tuple[list[str], Any]:
-    """Follow the location of a pydantic error; return its keys and the group of options at its end."""
-    keys = []
-    for part in location:
-        kinds = get_args(options)
-        # A union of groups: pydantic puts the `kind` of the chosen one into the location.
-        if kinds and all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds):
-            options = next(kind for kind in kinds if kind.model_fields["kind"].default == part)
-            continue
-        keys.append(str(part))
-        field = options.model_fields.get(part) if hasattr(options, "model_fields") else None
-        options = field.annotation if field else None
-    return keys, options
+def _group_at(options: type[BaseModel], settings: Any, location: Iterable[int | str]) -> type[BaseModel]:
+    """Follow the location of a pydantic error through settings; return the group of options at its end."""
+    for name in location:
+        field = options.model_fields.get(str(name))
+        if field is None:
+            break
+        settings = settings.get(name) if isinstance(settings, Mapping) else None
+        marks = [mark for mark in field.metadata if isinstance(mark, OfKind)]
+        group = marks[0].options_of(settings) if marks else field.annotation
+        if not (isinstance(group, type) and issubclass(group, BaseModel)):
+            break
+        options = group
+    return options
 
 
 _FIXED = (
@@ -455,9 +421,7 @@ def fixed_values(configuration: Configuration) -> dict[str, Any]:
     def value(key: str) -> Any:
         return reduce(getitem, key.split("."), settings)
 
-    keys = list(_FIXED)
-    if isinstance(configuration.model, LanguageShape):
-        keys.append("training.window")
+    keys = [*_FIXED, *configuration.model.own_fixed_settings]
     keys += filter(value, _FIXED_LATER)
     if configuration.training.adapter_rank:
         keys += ["training.adapter_scale", "training.adapter_parts"]

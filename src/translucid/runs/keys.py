@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from translucid.models.kinds import OfKind, options_of_kind
 from translucid.runs.configuration import Configuration
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 
 
 class Key(NamedTuple):
@@ -39,7 +40,7 @@ _UPPER_BOUNDS = {"le": "to", "lt": "below"}
 def keys() -> Iterator[Key]:
     """Yield all keys, in the order of the classes and their fields."""
     preset = Configuration.model_fields["preset"]
-    yield Key("preset", preset.default, descriptions(Configuration)["preset"], allowed=" | ".join(PRESETS))
+    yield Key("preset", preset.default, descriptions(Configuration)["preset"], allowed=" | ".join(all_presets()))
     yield from _walk(Configuration, "", "")
 
 
@@ -65,15 +66,16 @@ def descriptions(options: type[BaseModel]) -> dict[str, str]:
 def _walk(options: type[BaseModel], prefix: str, choice: str) -> Iterator[Key]:
     texts = descriptions(options)
     for name, field in options.model_fields.items():
-        groups = [kind for kind in (field.annotation, *get_args(field.annotation)) if _is_group(kind)]
-        if len(groups) > 1:
-            kinds = [str(group.model_fields["kind"].default) for group in groups]
+        kinds = [mark.kinds() for mark in field.metadata if isinstance(mark, OfKind)]
+        if kinds and len(kinds[0]) > 1:
             default = field.get_default(call_default_factory=True).kind
-            yield Key(f"{prefix}{name}.kind", default, f"The kind of {name}.", choice, " | ".join(kinds))
-            for group, kind in zip(groups, kinds, strict=True):
-                yield from _walk(group, f"{prefix}{name}.", f"{prefix}{name}.kind={kind}")
-        elif groups:
-            yield from _walk(groups[0], f"{prefix}{name}.", choice)
+            yield Key(f"{prefix}{name}.kind", default, f"The kind of {name}.", choice, " | ".join(kinds[0]))
+            for kind in kinds[0]:
+                yield from _walk(_options_of(kind), f"{prefix}{name}.", f"{prefix}{name}.kind={kind}")
+        elif kinds:
+            yield from _walk(_options_of(kinds[0][0]), f"{prefix}{name}.", choice)
+        elif _is_group(field.annotation):
+            yield from _walk(field.annotation, f"{prefix}{name}.", choice)
         elif prefix and name != "kind":
             # A custom model has no default implementation.
             default = "" if field.is_required() else field.get_default(call_default_factory=True)
@@ -81,7 +83,13 @@ def _walk(options: type[BaseModel], prefix: str, choice: str) -> Iterator[Key]:
             yield Key(f"{prefix}{name}", default, texts[name], choice, values)
 
 
-def _is_group(annotation: Any) -> bool:
+def _options_of(kind: str) -> type[BaseModel]:
+    options = options_of_kind(kind)
+    assert options is not None
+    return options
+
+
+def _is_group(annotation: Any) -> TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from translucid.ground.errors import UserError, nearest
+from translucid.models.kinds import all_tasks, resolved, tasks
 from translucid.models.model_options import USER_CLASS
 
 
@@ -44,38 +45,6 @@ def _blocks(width: int, heads: int, feed_forward: int, layers: int, dropout: flo
     return {**shape, "encoder_layers": layers, "decoder_layers": layers}
 
 
-def _captioning(purpose: str, **model: Any) -> Preset:
-    """Return a preset for a captioner whose image encoder is trained from scratch."""
-    settings = {
-        "model": model,
-        "data": {
-            "tokenizer": {"vocabulary": 4000, "normalization": "nmt_nfkc_cf"},
-            "filter": {"ratio_slack": 1_000_000},  # the name of an image says nothing about its caption's length
-        },
-        "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 4096, "max_steps": 20000},
-        "decoding": {"max_length_ratio": 0, "max_length_extra": 60},
-    }
-    return Preset(purpose, settings)
-
-
-def _language(purpose: str, model: dict[str, Any], **training: Any) -> Preset:
-    """Return a preset for a language model."""
-    settings = {
-        "model": model,
-        "data": {"tokenizer": {"vocabulary": 8000}},
-        "training": {
-            "optimizer": "muon",
-            "cooldown": 0.5,
-            "label_smoothing": 0.0,
-            "max_epochs": 2,
-            "validate_every": 1000,
-            **training,
-        },
-        "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
-    }
-    return Preset(purpose, settings)
-
-
 _BASE_TRAINING = {
     "learning_rate": 0.0007,
     "warmup": 4000,
@@ -83,8 +52,6 @@ _BASE_TRAINING = {
     "max_steps": 100000,
     "validate_every": 2000,
 }
-_LSTM_TRAINING = {"batch_tokens": 4480, "learning_rate": 0.005, "warmup": 200}
-
 FEW_PAIRS, TINY_PAIRS, SMALL_PAIRS = 10_000, 50_000, 1_000_000
 """The numbers of pairs up to which the recipe `low-resource` and the presets `tiny` and `small` are advised."""
 
@@ -185,85 +152,17 @@ PRESETS: dict[str, Preset] = {
         "for learning: 6+6 layers of attention alone, no heads, residuals, norms or feed-forward",
         {"kind": "attention-only", "width": 256},
     ),
-    "lm-lstm": _language(
-        "running text, to generate text or to fine-tune for a task: the AWD-LSTM (Merity et al. 2018)",
-        {"kind": "language-lstm"},
-        **_LSTM_TRAINING,
-    ),
-    "lm-bilstm": _language(
-        "running text, for contextual word embeddings: ELMo (Peters et al. 2018)",
-        {"kind": "language-bilstm"},
-        **_LSTM_TRAINING,
-    ),
-    "lm-transformer": _language(
-        "running text: causal self-attention over a window of tokens (Radford et al. 2018)",
-        {"kind": "language-transformer", "context": 128},
-        window=128,
-        batch_tokens=8192,
-        learning_rate=0.006,
-        warmup=500,
-    ),
-    "classifier": Preset(
-        "texts with labels: a language model, given with `begin_from`, learns to classify texts (ULMFiT, 2018)",
-        {
-            "model": {"kind": "classifier"},
-            "data": {"tokenizer": {"vocabulary": 8000}, "max_tokens": 1024},
-            "training": {
-                "batch_tokens": 8192,
-                "learning_rate": 0.002,
-                "schedule": "slanted",
-                "layer_decay": 2.6,
-                "unfreeze": True,
-                "label_smoothing": 0.0,
-                "averaging": 0.99,
-                "max_epochs": 5,
-                "validate_every": 200,
-                "patience": None,
-            },
-        },
-    ),
-    "caption-soft": _captioning(
-        "images to captions: soft attention over the whole image (Xu et al. 2015)", kind="captioner", attention="soft"
-    ),
-    "caption-hard": _captioning(
-        "images to captions: hard attention to one place for each word (the same paper)",
-        kind="captioner",
-        attention="hard",
-    ),
-    "caption-transformer": _captioning(
-        "images to captions: a Transformer decoder over the grid of the image", kind="captioning-transformer"
-    ),
-    "caption-demo": Preset(
-        "the built-in scenes: about eight minutes on two cores",
-        {
-            "model": {
-                "kind": "captioning-transformer",
-                "image_encoder": {"network": "efficientnet-lite0", "size": 160, "stride": 16, "frozen": True},
-                "width": 128,
-                "heads": 4,
-                "feed_forward": 512,
-                "encoder_layers": 1,  # a frozen network has not learned what a bell is: the cells still have to
-                "decoder_layers": 2,
-                "dropout": 0.0,
-            },
-            "data": {"tokenizer": {"vocabulary": 300}, "filter": {"ratio_slack": 1_000_000}},
-            "training": {
-                "optimizer": "muon",
-                "batch_tokens": 1200,
-                "learning_rate": 0.006,
-                "warmup": 60,
-                "cooldown": 0.5,
-                "averaging": 0.99,
-                "label_smoothing": 0.0,
-                "validate_every": 1300,
-                "validate_sentences": 100,
-                "patience": None,
-                "max_steps": 2600,
-            },
-            "decoding": {"max_length_ratio": 0, "max_length_extra": 40},
-        },
-    ),
 }
+"""The presets of translators."""
+
+
+def all_presets() -> dict[str, Preset]:
+    """Return all presets by name, of translators and of our other tasks."""
+    every = dict(PRESETS)
+    for task in tasks():
+        if task.presets:
+            every |= resolved(task.presets)
+    return every
 
 
 def preset_named(name: str | None) -> Preset | None:
@@ -273,6 +172,10 @@ def preset_named(name: str | None) -> Preset | None:
     """
     if name in PRESETS:
         return PRESETS[name]
+    for task in all_tasks() if name else ():
+        if task.presets and name in (others := resolved(task.presets)):
+            preset: Preset = others[name]
+            return preset
     if name is None or not re.fullmatch(USER_CLASS, name):
         return None
     model = {"kind": "custom", "implementation": name}

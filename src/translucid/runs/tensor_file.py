@@ -23,7 +23,7 @@ from translucid.kernels.machine import refuse_more_than_memory
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from translucid.models.model_options import ModelOptions
+    from translucid.models.model_shape import ModelShape
     from translucid.models.protocol import Model
 
 LONGEST_HEADER = 1 << 24
@@ -242,7 +242,7 @@ def refuse_misfits(expected: Mapping[str, tuple[int, ...]], actual: Mapping[str,
             raise UserError(what, file=file, fix=_MISFIT)
 
 
-def refuse_other_options(trained: Any, options: ModelOptions, file: Path) -> None:
+def refuse_other_options(trained: Any, options: ModelShape, file: Path) -> None:
     """Compare the options of a model with those of its training; not all, such as the number of heads, change shapes.
 
     Args:

@@ -9,23 +9,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.captions.captioned import CaptionedImages, VariedImages
-from translucid.data.batching import Batch, plan_epoch
+from translucid.data.batching import Batch, BatchedCorpus, VariedBatches, plan_epoch
 from translucid.data.sampler import BLOCK, Order
-from translucid.data.stores.context import ContextCorpus, VariedContext
-from translucid.data.stores.encoded import EncodedCorpus
-from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.ground.errors import UserError
-from translucid.language.labeled import LabeledTexts
 from translucid.training.ddp import Workers
 
-Pairs: TypeAlias = EncodedCorpus | ContextCorpus | CaptionedImages | LabeledTexts
-"""The content of batches: sentence pairs, images with all their captions, or texts with labels."""
 Item = TypeVar("Item")
 
 AHEAD = 8
@@ -73,7 +66,7 @@ class PairEpochs:
 
     def __init__(
         self,
-        corpus: Pairs | VariedCorpus | VariedContext | VariedImages,
+        corpus: BatchedCorpus | VariedBatches,
         sizes: Sequence[int],
         *,
         shares: Sequence[float] | None = None,
@@ -100,7 +93,7 @@ class PairEpochs:
         self.corpus, self.sizes, self.shares, self.count = corpus, sizes, shares, count
         self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
         self.workers, self.block = workers or Workers(), block
-        self._epoch_corpus: tuple[int, Pairs] | None = None
+        self._epoch_corpus: tuple[int, BatchedCorpus] | None = None
         self._block_plan: tuple[int, int, list[NDArray[np.int64]]] | None = None
         self._counts: dict[int, list[int]] = {}
         """For the current epoch, the number of batches of each block that has been planned."""
@@ -134,7 +127,7 @@ class PairEpochs:
             yield from self._plan(epoch, number)[skip:]
             skip = 0
 
-    def _collate(self, corpus: Pairs, indices: NDArray[np.int64]) -> SharedBatch:
+    def _collate(self, corpus: BatchedCorpus, indices: NDArray[np.int64]) -> SharedBatch:
         own_indices = indices[self.workers.rank :: self.workers.count]
         rows = corpus.batch(own_indices).prepared() if len(own_indices) else None
         return SharedBatch(rows, corpus.target_tokens(indices))
@@ -142,9 +135,9 @@ class PairEpochs:
     def _order(self, epoch: int) -> Order:
         return Order(self.sizes, self.shares, self.count, seed=self.seed, epoch=epoch, block=self.block)
 
-    def _draw(self, epoch: int) -> Pairs:
-        """Return the corpus of this epoch, with its own pieces, contexts or shifts of images."""
-        if not isinstance(self.corpus, VariedCorpus | VariedContext | VariedImages):
+    def _draw(self, epoch: int) -> BatchedCorpus:
+        """Return the corpus of this epoch, with its own variation."""
+        if not isinstance(self.corpus, VariedBatches):
             return self.corpus
         if self._epoch_corpus is None or self._epoch_corpus[0] != epoch:
             self._epoch_corpus = epoch, self.corpus.draw([self.seed, epoch])

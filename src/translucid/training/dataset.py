@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bitext.pair import Pair
-from translucid.captions.self_critical import Reward
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console, progress_bar
@@ -19,6 +18,7 @@ from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.data_loader import Epochs
 from translucid.training.ddp import Workers
+from translucid.training.objective import LossFunction
 from translucid.training.validation import Validator
 
 Stored = TypeVar("Stored")
@@ -37,8 +37,8 @@ class TrainingData:
     skipped: Skipped
     validated_on: Mapping[str, str]
     """Fingerprints, by name, of the validation data: validation scores are compared only if these are the same."""
-    reward: Reward | None = None
-    """The reward of sampled captions, for self-critical training."""
+    late_loss: Callable[[Any], LossFunction] | None = None
+    """The loss of the last part of the training, `training.self_critical`, if there is another one."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Initialization:
     run: RunFolder
     tokenizer: Tokenizer
     model: Model
-    """The model on its device; its frozen network, if any, computes the grids of images."""
+    """The model on its device; parts of it that are frozen may compute what is stored."""
     workers: Workers
     console: Console
     """The console for progress."""
@@ -84,7 +84,7 @@ class Dataset(Protocol):
     configuration: Configuration
     """The user's configuration, completed with facts about the corpus, such as its labels and the vocabulary size."""
     corpora: Corpora
-    """Corpora of text, or of image names and captions."""
+    """The corpora in files."""
 
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of a new run.
@@ -146,7 +146,7 @@ def _counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[
 
 
 def report_held_out(corpora: Corpora, unit: str, console: Console) -> None:
-    """Say how many training pairs, texts or captions are held out, if there are no validation files."""
+    """Say how many training pairs or other rows are held out, if there are no validation files."""
     if corpora.held_out:
         console.print(f"no validation files: {len(corpora.valid):,} training {unit} are held out")
 

@@ -29,11 +29,10 @@ from translucid.kernels.devices import (
     memory_for_training,
     tune_pytorch,
 )
-from translucid.language.labels import LabeledDataset
-from translucid.language.running_text import RunningTextDataset
 from translucid.layers.low_rank import adapt
 from translucid.models.build import build_model
 from translucid.models.custom import CustomModel, check_contract
+from translucid.models.kinds import resolved, task_of
 from translucid.models.model_options import CustomOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import FIXED_SETTINGS, Configuration, fixed_settings, fixed_values
@@ -49,7 +48,6 @@ from translucid.training.fuzzy_matches import with_matches
 from translucid.training.guided_alignment import GuidedLoss, taught_head
 from translucid.training.precision import choose_precision
 from translucid.training.record import Display, Progress, clock, device_name, provenance
-from translucid.training.text import TextDataset
 from translucid.training.trackers import check_packages
 from translucid.training.trainer import BASE_MODEL, Checkpoint, Trainer
 from translucid.training.weights import is_sharded
@@ -314,7 +312,7 @@ def _trainer(
         choose_precision(options, setup.device, workers, state[1].get("precision") if state else None),
         workers,
         origin | data.fingerprints,
-        data.reward,
+        late_loss=data.late_loss,
         validated_on=data.validated_on,
         # The initial model cannot use pieces that it has never read.
         begins_ready=bool(state) or not lacks_pieces(configuration),
@@ -451,19 +449,12 @@ def _prepare_fine_tuning(model: Model, configuration: Configuration) -> None:
 
 
 def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -> Corpora:
-    texts = configuration.model.reads in {"running text", "texts with labels"}
+    texts = not task_of(configuration.model.reads).reads_pairs
     seed, guided = configuration.training.seed, bool(configuration.training.guided_alignment)
     return read_corpora(configuration.data, seed, held_out, texts=texts, with_links=guided)
 
 
 def _dataset(configuration: Configuration, corpora: Corpora) -> Dataset:
     """Return the dataset for the kind of model."""
-    if configuration.model.reads == "text":
-        return TextDataset(configuration, corpora)
-    if configuration.model.reads == "running text":
-        return RunningTextDataset(configuration, corpora)
-    if configuration.model.reads == "texts with labels":
-        return LabeledDataset(configuration, corpora)
-    from translucid.captions.dataset import ImageDataset  # imported here because it needs Pillow
-
-    return ImageDataset(configuration, corpora)
+    dataset: Dataset = resolved(task_of(configuration.model.reads).dataset)(configuration, corpora)
+    return dataset

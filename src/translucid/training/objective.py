@@ -7,8 +7,8 @@ spreads e evenly over the vocabulary: loss = (1 - e) * -log p(y) + e / V * sum_v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,6 @@ from translucid.attention.points import recording_weights
 from translucid.data.batching import Batch
 from translucid.kernels.loss import Target, chunked_loss, supports_chunks
 from translucid.kernels.upload import upload
-from translucid.language.classifier import Classifier
 from translucid.models.protocol import SequenceModel
 
 
@@ -37,9 +36,9 @@ class Loss(NamedTuple):
     tokens: int
     """The number of target tokens, end tokens included."""
     reward: float = 0.0
-    """The sum of the rewards of sampled captions, in self-critical training."""
-    captions: int = 0
-    """The number of sampled captions."""
+    """The sum of the rewards of sampled outputs, in self-critical training."""
+    samples: int = 0
+    """The number of sampled outputs."""
 
     def figures(self) -> tuple[Tensor | float, ...]:
         """Return the figures that are added up over batches and processes: all except the objective."""
@@ -52,8 +51,23 @@ def sums(losses: Sequence[Loss], device: torch.device, *extra: float) -> Tensor:
     device_sums, host_sums = torch.zeros(2, dtype=dtype, device=device), torch.zeros(3, dtype=dtype)
     for loss in losses:
         device_sums += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
-        host_sums += torch.tensor([loss.tokens, loss.reward, loss.captions], dtype=dtype)
+        host_sums += torch.tensor([loss.tokens, loss.reward, loss.samples], dtype=dtype)
     return torch.cat([device_sums, upload(torch.cat([host_sums, torch.tensor(extra, dtype=dtype)]), device)])
+
+
+LossFunction: TypeAlias = Callable[[Batch, float], Loss]
+"""The loss of a batch, given the label smoothing."""
+
+
+@runtime_checkable
+class CarriedLoss(Protocol):
+    """A loss with a state that it carries from one batch to the next, and that checkpoints contain."""
+
+    def state_tensors(self) -> dict[str, Tensor]:
+        """Return the tensors of the state by name."""
+
+    def restore(self, rank: int, count: int, tensors: Mapping[str, Tensor], device: torch.device) -> None:
+        """Restore the state of process `rank` of `count` from the tensors of a checkpoint."""
 
 
 LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]
@@ -134,15 +148,3 @@ def loss_of_log_p(log_p: Tensor, labels: Tensor, smoothing: float) -> Loss:
     smoothed = (1 - smoothing) * cross_entropy - smoothing * log_p.mean(-1).sum()
     correct = (log_p.argmax(-1) == labels).sum()
     return Loss(smoothed, cross_entropy.detach(), correct, len(labels))
-
-
-def label_loss(model: Classifier, batch: Batch, smoothing: float = 0.0) -> Loss:
-    """Return the label-smoothed cross-entropy of a batch of texts; one text counts as one token."""
-    logits, labels = model(batch.source).float(), batch.labels[:, 0]
-    loss = nn.functional.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
-    cross_entropy = loss.detach()
-    with torch.no_grad():
-        if smoothing:
-            cross_entropy = nn.functional.cross_entropy(logits, labels, reduction="sum")
-        correct = (logits.argmax(-1) == labels).sum()
-    return Loss(loss, cross_entropy, correct, len(labels))

@@ -89,7 +89,7 @@ class Status(NamedTuple):
     skipped: int
     """Updates that were skipped because the loss was not a finite number."""
     reward: float | None = None
-    """The mean reward of sampled captions, in self-critical training."""
+    """The mean reward of sampled outputs, in self-critical training."""
 
     @property
     def seconds_left(self) -> float | None:

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from translucid.captions.self_critical import Reward, SelfCritical
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.upload import Download
-from translucid.language.stream_loss import state_of_process
 from translucid.layers.low_rank import differences
 from translucid.layers.quantized import quantized_weights
 from translucid.models.protocol import Model, SequenceModel
@@ -30,7 +28,7 @@ from translucid.training.data_loader import Epochs, SharedBatch
 from translucid.training.dataset import GENERAL_PAIRS
 from translucid.training.ddp import Workers
 from translucid.training.distillation import L2SP, distillation_loss
-from translucid.training.objective import sums
+from translucid.training.objective import CarriedLoss, LossFunction, sums
 from translucid.training.optimizer import Optimizer
 from translucid.training.precision import Precision
 from translucid.training.record import Display, Progress, Recent, Record, Status
@@ -70,16 +68,16 @@ class Trainer:
         precision: Precision,
         workers: Workers | None = None,
         origin: dict[str, str] | None = None,
-        reward: Reward | None = None,
         *,
+        late_loss: Callable[[Any], LossFunction] | None = None,
         validated_on: Mapping[str, str] | None = None,
         begins_ready: bool = True,
     ) -> None:
         """Prepare a training without reading or writing; `resume` restores a checkpoint, `fit` trains.
 
-        `origin`: fingerprints, by name, of everything that must not change when the training is resumed; `reward`: the
-        reward of sampled captions, for self-critical updates; `validated_on`: fingerprints, by name, of the validation
-        data; `begins_ready`: whether the initial weights may be the best ones.
+        `origin`: fingerprints, by name, of everything that must not change when the training is resumed; `late_loss`:
+        that of `TrainingData`; `validated_on`: fingerprints, by name, of the validation data; `begins_ready`: whether
+        the initial weights may be the best ones.
         """
         self.has_earlier_best = False
         """Whether the best model so far was selected by scores of other validation data, until the next validation."""
@@ -88,10 +86,7 @@ class Trainer:
         self.workers, self.origin, self.validated_on = workers or Workers(), origin or {}, dict(validated_on or {})
         self.weights = create_weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
-        self.self_critical_loss: SelfCritical | None = None
-        if reward:
-            assert isinstance(self.weights.model, SequenceModel)
-            self.self_critical_loss = SelfCritical(self.weights.model, reward)
+        self.late_loss = late_loss(self.weights.model) if late_loss else None
         self.progress, self.precision = Progress(begins_ready=begins_ready), precision
         self.recent, self.skipped_in_a_row = Recent(), 0
         self._unread: deque[_Update] = deque()
@@ -191,8 +186,8 @@ class Trainer:
         """
         tokens = sum(batch.target_tokens for batch in batches)
         loss_of = self.weights.loss
-        if self.self_critical_loss and self_critical(self.options, self._done()):
-            loss_of = self.self_critical_loss
+        if self.late_loss and self_critical(self.options, self._done()):
+            loss_of = self.late_loss
         losses = []
         with quantized_weights(self.weights.model, self.options.quantized_weights):
             for batch in batches:
@@ -366,8 +361,8 @@ class Trainer:
         self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"], facts.get("rewards", ()))
         self.validator.initial_measures = self.progress.before
         self._restore_process_states(with_prefix(f"process.{self.workers.rank}.", tensors))
-        if stream := self.weights.stream:
-            stream.restore(state_of_process(self.workers.rank, self.workers.count, tensors), self.device)
+        if isinstance(self.weights.loss, CarriedLoss):
+            self.weights.loss.restore(self.workers.rank, self.workers.count, tensors, self.device)
 
     def _check_best(self, say: Callable[[str], None]) -> None:
         if self.progress.best_score is not None:
@@ -378,10 +373,10 @@ class Trainer:
                 self.progress.best_score, self.progress.best_step = None, 0
 
     def _process_states(self) -> dict[str, Tensor]:
-        """Return the states that differ between processes: random states, and the state of a stream's rows."""
+        """Return the states that differ between processes: random states, and the state of a carried loss."""
         states = random_states(self.device)
-        if stream := self.weights.stream:
-            states |= {f"carried.{name}": tensor.cpu() for name, tensor in stream.state_tensors().items()}
+        if isinstance(self.weights.loss, CarriedLoss):
+            states |= {f"carried.{name}": tensor.cpu() for name, tensor in self.weights.loss.state_tensors().items()}
         return states
 
     def _restore_process_states(self, states: dict[str, Tensor]) -> None:

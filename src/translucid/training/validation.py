@@ -22,15 +22,14 @@ import torch
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.attention.points import recording
-from translucid.captions.captioned import CaptionedImages
-from translucid.data.batching import plan_epoch
+from translucid.data.batching import BatchedCorpus, plan_epoch
 from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.readers.corpus import sources_of
 from translucid.data.stores.context import ContextCorpus
 from translucid.data.stores.encoded import EncodedCorpus, WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.search import TorchEngine, decode_images
+from translucid.decoding.search import TorchEngine
 from translucid.evaluation.metrics import Criterion, reference_sets
 from translucid.ground.special import SPECIAL
 from translucid.kernels.rounding import mixed_precision
@@ -52,7 +51,7 @@ class Sample(NamedTuple):
     """One validation source and the model's output for it."""
 
     source: str
-    """A sentence, or the name of an image."""
+    """A sentence, or the name of what else is read."""
     reference: str
     hypothesis: str
 
@@ -130,9 +129,9 @@ def evenly(count: int, picks: int) -> list[int]:
 
 
 class PairsValidator(Validator):
-    """Measures a model that generates text for a source: a translator or a captioner."""
+    """Measures a model that generates text for a source, such as a translator."""
 
-    corpus: EncodedCorpus | ContextCorpus | CaptionedImages
+    corpus: BatchedCorpus
     """The data for the loss."""
     sources: Sequence[str]
     """The sources that are decoded for BLEU."""
@@ -301,59 +300,6 @@ class TextValidator(PairsValidator):
         """Translate this process's share of the sentences."""
         ids, opening = workers.share(self.ids), self.tokenizer.target_opening
         hypotheses = TorchEngine(model, opening=opening).decode(ids, self.decoding)
-        return [best[0].tokens for best in hypotheses]
-
-
-class ImageValidator(PairsValidator):
-    """Measures a captioner on images, each with one caption or more."""
-
-    corpus: CaptionedImages
-    unit = "images"
-
-    def __init__(
-        self,
-        corpus: CaptionedImages,
-        pairs: Sequence[Pair],
-        indices: Mapping[str, int],
-        tokenizer: Tokenizer,
-        *,
-        decoding: DecodingOptions,
-        batch_tokens: int,
-        images: int,
-        language: str | None = None,
-    ) -> None:
-        """Measure on images that are encoded already.
-
-        Args:
-            corpus: the encoded pairs, for the loss.
-            pairs: image names and captions, for BLEU.
-            indices: the index of each image in `corpus.images` by name.
-            tokenizer: the tokenizer of the captions.
-            decoding: the decoding options, for the maximum length of a caption.
-            batch_tokens: the maximum number of tokens in a batch, padding included.
-            images: the number of images to caption for BLEU.
-            language: the language code of the captions, if it is known.
-        """
-        super().__init__(tokenizer, batch_tokens=batch_tokens)
-        self.language = language
-        self.corpus, self.indices = corpus, indices
-        self.captions: dict[str, list[str]] = {}
-        for pair in pairs:
-            self.captions.setdefault(pair.source, []).append(pair.target)
-        self.total = len(self.captions)
-        self.decoding = decoding.model_copy(update={"beam": 1, "nbest": 1, "sample": False})
-        self.choose(images)
-
-    def choose(self, count: int) -> None:
-        """Choose the images that are captioned: `count` of them, spread evenly."""
-        names = list(self.captions)
-        self.sources = [names[i] for i in evenly(self.total, count)]
-        self.references = [self.captions[name] for name in self.sources]
-
-    def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
-        """Caption this process's share of the images."""
-        images = (self.corpus.images[self.indices[name]] for name in workers.share(self.sources))
-        hypotheses = decode_images(model, images, self.decoding)
         return [best[0].tokens for best in hypotheses]
 
 

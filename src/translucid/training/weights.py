@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,16 +13,14 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from translucid.data.batching import Batch
-from translucid.language.classifier import Classifier
-from translucid.language.model import LanguageModel
-from translucid.language.stream_loss import StreamLoss
+from translucid.models.kinds import resolved, task_of
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.tensor_file import load_weights, unshared
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.compiled import CompiledLoss
 from translucid.training.ddp import GradientBuckets, Workers
 from translucid.training.frozen import trainable
-from translucid.training.objective import Loss, batch_loss, label_loss
+from translucid.training.objective import LossFunction, batch_loss
 
 
 class Weights:
@@ -30,10 +28,8 @@ class Weights:
 
     parameters: list[nn.Parameter]
     """The weights that the optimizer updates."""
-    loss: Callable[[Batch, float], Loss]
-    """The loss of rows of a batch, given the label smoothing."""
-    stream: StreamLoss | None = None
-    """The loss, if the model is a language model, whose state is carried from one batch to the next."""
+    loss: LossFunction
+    """The loss of rows of a batch."""
     buckets: GradientBuckets | None = None
     """The buckets in which several processes sum their gradients."""
 
@@ -50,14 +46,11 @@ class Weights:
             self.buckets = GradientBuckets(self.parameters)
         pairs = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
         self._averages: list[Tensor] = [average for average, parameter in pairs if parameter.requires_grad]
-        self.stream = StreamLoss(self.model) if isinstance(self.model, LanguageModel) else None
-        if isinstance(self.model, SequenceModel):
-            self.loss = self.stream or partial(batch_loss, self.model)
-            if compiles:
-                self.loss = CompiledLoss(self.model)
+        if loss := task_of(model.options.reads).loss:
+            self.loss = resolved(loss)(self.model)
         else:
-            assert isinstance(self.model, Classifier)
-            self.loss = partial(label_loss, self.model)
+            assert isinstance(self.model, SequenceModel)
+            self.loss = CompiledLoss(self.model) if compiles else partial(batch_loss, self.model)
 
     def rows(self, rows: Batch | None) -> Batch | None:
         """Return this process's rows of a batch, if it has any, on the device."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from tests.probes.hostile.generating import each
 from tests.probes.hostile.tally import Tally
 from translucid.runs.configuration import Configuration, resolve, validated
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import all_presets
 
 ODD = [
     *(
@@ -77,7 +77,7 @@ ODD = [
         "bpe",
         "luong-general",
         "bahdanau",
-        *PRESETS,
+        *all_presets(),
         "x" * 5000,
         "0.5",
         "16",

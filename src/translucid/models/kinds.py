@@ -1,0 +1,154 @@
+"""The kinds of models: one table of tasks, each with its models and with what the rest of the core calls for it.
+
+The core translates. Every other task is an extension: a package that registers a `Task` as an entry point of the group
+`translucid.kinds`. Its members are references such as `my_package.model:MyOptions`, which are imported when they are
+first used, so that a command pays only for the task of its run.
+
+Our own extensions are in `BUILT_IN`, too: they are found without reading the metadata of all installed packages, which
+takes as long as a short translation, and in a checkout whose metadata is older than its files. The entry points of
+other packages are read when a name is not in the table. This runs their code, as an import does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+
+    from translucid.models.model_shape import ModelShape
+
+GROUP = "translucid.kinds"
+"""The group of entry points."""
+BUILT_IN = (
+    "translucid.language.kinds:LANGUAGE_MODELING",
+    "translucid.language.kinds:CLASSIFICATION",
+    "translucid.captions.kinds:CAPTIONING",
+)
+"""The tasks of our own extensions."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task and the kinds of models for it. References are `module:name`."""
+
+    reads: str
+    """The input of its models, which names the task: `ModelShape.reads` of their options."""
+    does: str
+    """What its models do, such as `translates text`."""
+    command: str
+    """The command for it."""
+    kinds: Mapping[str, str]
+    """The class of the options, a `ModelShape`, for each value of `model.kind`."""
+    dataset: str
+    """The `training.dataset.Dataset` that prepares its corpora, made from a configuration and these corpora."""
+    reads_pairs: bool = True
+    """Whether a corpus has pairs, rather than texts or texts with labels."""
+    loss: str | None = None
+    """A function from a model to the `training.objective.LossFunction` of its batches, possibly a `CarriedLoss`; by
+    default that of its target tokens."""
+    presets: str | None = None
+    """Its presets by name, if it has any."""
+    problems: str | None = None
+    """A function from a configuration to what is wrong with its settings for these models."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings such as `data.images` that only its models have, each with the message for other models."""
+
+
+TRANSLATION = Task(
+    reads="text",
+    does="translates text",
+    command="translate",
+    kinds={
+        "transformer": "translucid.models.model_options:TransformerOptions",
+        "recurrent": "translucid.models.model_options:RecurrentOptions",
+        "attention-only": "translucid.models.model_options:AttentionOnlyOptions",
+        "custom": "translucid.models.model_options:CustomOptions",
+    },
+    dataset="translucid.training.text:TextDataset",
+)
+
+
+def resolved(reference: str) -> Any:
+    """Import what a reference `module:name` names; `name` may be dotted."""
+    module, _, names = reference.partition(":")
+    found = import_module(module)
+    for name in names.split("."):
+        found = getattr(found, name)
+    return found
+
+
+@cache
+def tasks() -> tuple[Task, ...]:
+    """Return the tasks of the core and of our own extensions."""
+    return TRANSLATION, *map(resolved, BUILT_IN)
+
+
+@cache
+def installed_tasks() -> tuple[Task, ...]:
+    """Return the tasks of other packages, which this imports."""
+    ours = set(BUILT_IN)
+    return tuple(entry.load() for entry in entry_points(group=GROUP) if entry.value not in ours)
+
+
+def all_tasks() -> Iterator[Task]:
+    """Yield the tasks of the core and of our extensions, then those of other packages, which are read only then."""
+    yield from tasks()
+    yield from installed_tasks()
+
+
+def task_of(reads: str) -> Task:
+    """Return the task whose models have this input."""
+    return next(task for task in all_tasks() if task.reads == reads)
+
+
+def options_of_kind(kind: object) -> type[ModelShape] | None:
+    """Return the class of the options of a kind of model; None if there is no such kind."""
+    for task in all_tasks():
+        if isinstance(kind, str) and kind in task.kinds:
+            options: type[ModelShape] = resolved(task.kinds[kind])
+            return options
+    return None
+
+
+@dataclass(frozen=True)
+class OfKind:
+    """Marks a field that has the options of a kind of model: its value's `kind` decides on the class."""
+
+    default: str
+    """The kind of settings that do not name one."""
+    among: tuple[str, ...] = ()
+    """The kinds that the field may have; all by default."""
+
+    def kinds(self) -> list[str]:
+        """Return the kinds that the core and our extensions have for the field."""
+        return [*self.among] or list(chain.from_iterable(task.kinds for task in tasks()))
+
+    def options_of(self, settings: object) -> type[ModelShape] | None:
+        """Return the class of the options for some settings; None if there is no such kind."""
+        kind = settings.get("kind", self.default) if isinstance(settings, dict) else self.default
+        return None if self.among and kind not in self.among else options_of_kind(kind)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._options, handler(source))
+
+    def _options(self, value: Any) -> Any:
+        if value is None or isinstance(value, BaseModel):
+            return value
+        if not isinstance(value, dict):
+            raise PydanticKnownError("model_attributes_type")
+        options = self.options_of(value)
+        if options is None:
+            raise PydanticCustomError(
+                "unknown_kind", "no such kind", {"kind": str(value["kind"]), "kinds": self.kinds()}
+            )
+        return options.model_validate(value)

@@ -77,7 +77,7 @@ def corpus(pairs: int) -> Callable[[], object]:
     from translucid.data.readers.corpus import read_pairs
     from translucid.data.stores.store import CorpusStore
     from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-    from translucid.training.data_loader import PairEpochs
+    from translucid.training.data_loader import PairDataLoader
 
     words = [f"{a}{b}{c}" for a in "bdfglmnprst" for b in "aeiou" for c in ("n", "s", "ra", "le", "to")]
     generator = random.Random(1)
@@ -93,7 +93,7 @@ def corpus(pairs: int) -> Callable[[], object]:
         store = CorpusStore(Path(tempfile.mkdtemp()) / "corpus")
         store.build([text], tokenizer, Filter(), identity="", max_tokens=256)
         stored = store.open("")
-        return PairEpochs(stored.pairs, stored.sizes, max_tokens=256, batch_tokens=4096, seed=1).size(0)
+        return PairDataLoader(stored.pairs, stored.sizes, max_tokens=256, batch_tokens=4096, seed=1).size(0)
 
     return prepare
 

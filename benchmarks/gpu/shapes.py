@@ -15,7 +15,7 @@ from translucid.ground.special import SPECIAL
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration, resolve
-from translucid.training.data_loader import PairEpochs
+from translucid.training.data_loader import PairDataLoader
 
 PRESETS = "tiny", "base"
 SENTENCES = 40_000
@@ -54,10 +54,10 @@ def corpus_of(vocabulary: int, sentences: int = SENTENCES) -> EncodedCorpus:
     return EncodedCorpus(*sides)
 
 
-def epochs_of(configuration: Configuration, sentences: int = SENTENCES) -> PairEpochs:
+def epochs_of(configuration: Configuration, sentences: int = SENTENCES) -> PairDataLoader:
     """Return epochs of synthetic pairs, in batches of this configuration."""
     corpus = corpus_of(configuration.data.tokenizer.vocabulary, sentences)
-    return PairEpochs(corpus, [sentences], batch_tokens=configuration.training.batch_tokens, seed=1)
+    return PairDataLoader(corpus, [sentences], batch_tokens=configuration.training.batch_tokens, seed=1)
 
 
 def batches_of(configuration: Configuration) -> Iterator[Batch]:

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translucid.data.batching import Batch, batches, padded, padded_rows, plan_epoch
+from translucid.data.batching import Batch, batches, bucketed_batches, padded, padded_rows
 from translucid.data.stores.encoded import EncodedCorpus
 
 lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size=200)
@@ -12,7 +12,7 @@ lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size=2
 
 def plan(pairs, batch_tokens=40, seed=1, epoch=0):
     source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return plan_epoch(source, target, batch_tokens=batch_tokens, seed=seed, epoch=epoch)
+    return bucketed_batches(source, target, batch_tokens=batch_tokens, seed=seed, epoch=epoch)
 
 
 def corpus(*pairs):
@@ -73,7 +73,7 @@ def test_little_of_a_batch_is_padding():
     rng = np.random.default_rng(0)
     target = rng.poisson(10, 20_000) + 2
     source = np.maximum(2, target + rng.integers(-3, 4, len(target)))
-    batches = plan_epoch(source, target, batch_tokens=2048, seed=0, epoch=0)
+    batches = bucketed_batches(source, target, batch_tokens=2048, seed=0, epoch=0)
     cells = sum(len(b) * (source[b].max() + target[b].max()) for b in batches)
     assert (source.sum() + target.sum()) / cells > 0.93
 
@@ -145,7 +145,7 @@ def test_a_plan_is_that_of_a_loop_over_pairs(batch_tokens, seed, epoch, block, e
     rng = np.random.default_rng(5)
     pairs = rng.integers(1, 20, (300, 2)).tolist()
     source, target = np.array(pairs).T
-    planned = plan_epoch(source, target, batch_tokens=batch_tokens, seed=seed, epoch=epoch, block=block)
+    planned = bucketed_batches(source, target, batch_tokens=batch_tokens, seed=seed, epoch=epoch, block=block)
     assert [batch.tolist() for batch in planned] == planned_in_plain_python(pairs, batch_tokens, entropy)
 
 

@@ -33,11 +33,11 @@ def update(weights, optimizer, batch):
     loss = weights.loss(weights.rows(batch), 0.1)
     (loss.smoothed / 30).backward()
     figures = sums([loss], weights.device, 0.0, 0.0)
-    norm = weights.clip(1.0)
+    norm = weights.clip_grad_norm(1.0)
     finite = figures[0].isfinite() & norm.isfinite()
     Download(torch.cat([figures, norm[None].to(figures)]))
     optimizer.step(0.001, finite)
-    weights.average(0.5)
+    weights.update_ema(0.5)
 
 
 @pytest.mark.parametrize("preset", ["tiny", "rnn-bahdanau", "caption-hard", "lm-lstm"])

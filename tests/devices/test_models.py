@@ -48,9 +48,9 @@ def train(case, device, after):
     for _ in range(2):
         loss = weights.loss(weights.rows(case.batch), options.label_smoothing)
         (loss.smoothed / 30).backward()
-        weights.clip(1.0)
+        weights.clip_grad_norm(1.0)
         optimizer.step(0.001)
-        weights.average(0.5)
+        weights.update_ema(0.5)
         losses.append(loss.smoothed.detach())
     return losses, weights
 
@@ -80,7 +80,7 @@ def outcome(name, device, after=lambda stage: None):
     after("update")
     hypotheses = {}
     if isinstance(case.model, SequenceModel):
-        with weights.averaged_model() as model:
+        with weights.ema_model() as model:
             for search, options in SEARCHES.items():
                 hypotheses[search] = decode(case, model, options, device)
                 after(search)

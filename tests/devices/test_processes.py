@@ -72,7 +72,7 @@ def sharded():
         device=torch.device("cuda"),
         workers=SimpleNamespace(leads=True),
         complete=complete,
-        _distributed_averages=lambda: averages,
+        _distributed_ema=lambda: averages,
         _empty=lambda: None,
     )
 
@@ -85,7 +85,7 @@ def test_rows_and_parts_go_to_the_gpu(sharded_weights, sharded):
 
 
 def test_the_average_is_validated_on_the_gpu_and_saved_from_the_cpu(sharded_weights, sharded):
-    with sharded_weights.averaged_model(sharded) as model:
+    with sharded_weights.ema_model(sharded) as model:
         tensors = [*model.parameters(), *model.buffers()]
         assert all(isinstance(tensor, DeviceTensor) for tensor in tensors)
     part = torch.ones(3).as_subclass(DistributedOnGpu)

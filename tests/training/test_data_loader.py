@@ -13,7 +13,7 @@ from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.training.data_loader import PairEpochs
+from translucid.training.data_loader import PairDataLoader
 from translucid.training.ddp import Workers
 
 PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=9)]
@@ -30,7 +30,7 @@ def corpus(tokenizer):
 
 
 def epochs(corpus, *, sizes=(300,), max_tokens=99, seed=1, **options):
-    return PairEpochs(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=seed, **options)
+    return PairDataLoader(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=seed, **options)
 
 
 def labels_of(batch):

@@ -20,7 +20,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
-from translucid.language.running_text import StreamEpochs, StreamValidator
+from translucid.language.running_text import StreamDataLoader, StreamValidator
 from translucid.language.stream import Stream
 from translucid.language.stream_loss import state_of_process
 from translucid.runs.configuration import fixed_settings, resolve, resumed
@@ -103,7 +103,7 @@ def test_the_figures_do_not_depend_on_the_window(uninterrupted_run, texts):
 
 def test_the_shorter_a_window_the_smaller_its_step():
     stream = Stream(EncodedTexts(np.arange(10, 3000, dtype=np.int32), Size(1, 1, 1)), 3, 20)
-    epochs = StreamEpochs(stream, seed=1)
+    epochs = StreamDataLoader(stream, seed=1)
     lengths = stream.random_windows(1, 0).lengths
     assert lengths.min() < 12 and lengths.max() > 21
     batches = list(epochs.batches(0))
@@ -134,8 +134,8 @@ def test_the_optimizer_is_given_the_rate_of_the_window(texts, tmp_path, monkeypa
 
 def test_rows_of_processes_are_those_of_one():
     stream = Stream(EncodedTexts(np.arange(10, 500, dtype=np.int32), Size(1, 1, 1)), 5, 20)
-    batches = list(StreamEpochs(stream, seed=1).batches(0))
-    process_batches = [list(StreamEpochs(stream, seed=1, workers=Workers(rank, 7)).batches(0)) for rank in range(7)]
+    batches = list(StreamDataLoader(stream, seed=1).batches(0))
+    process_batches = [list(StreamDataLoader(stream, seed=1, workers=Workers(rank, 7)).batches(0)) for rank in range(7)]
     for number, batch in enumerate(batches):
         shares = [rank_batches[number] for rank_batches in process_batches]
         assert {share.target_tokens for share in shares} == {batch.target_tokens}

@@ -16,9 +16,9 @@ KeyValue: TypeAlias = tuple[Tensor, Tensor]
 """Keys and values [B, H, S, d]."""
 
 
-def append(past: KeyValue, key: Tensor, value: Tensor) -> KeyValue:
+def append_to_kv_cache(kv_cache: KeyValue, key: Tensor, value: Tensor) -> KeyValue:
     """Append keys and values [N, H, T, d] to those of the t positions before: [N, H, t + T, d]."""
-    return torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
+    return torch.cat([kv_cache[0], key], dim=2), torch.cat([kv_cache[1], value], dim=2)
 
 
 class MultiHeadAttention(nn.Module):
@@ -98,18 +98,18 @@ class MultiHeadAttention(nn.Module):
         # Concatenate the heads: [B, H, T, d] -> [B, T, D].
         return self.at_output(self.output(context.transpose(1, 2).flatten(2)), first)
 
-    def attend_to_past(self, x: Tensor, past: KeyValue | None, first: int = 0) -> tuple[Tensor, KeyValue]:
-        """Compute causal self-attention at all positions x [N, T, D], or at one position x [N, 1, D] after `past`.
+    def attend_with_kv_cache(self, x: Tensor, kv_cache: KeyValue | None, first: int = 0) -> tuple[Tensor, KeyValue]:
+        """Compute causal self-attention at all positions x [N, T, D], or at one position x [N, 1, D] after others.
 
         Args:
             x: the positions.
-            past: the keys and values [N, H, t, d] of earlier positions; t may be 0.
+            kv_cache: the keys and values [N, H, t, d] of earlier positions; t may be 0.
             first: the position of the first row of x, for the points.
 
         Returns:
             The output [N, T, D], and the keys and values of all positions so far.
         """
         key, value = self.project(x)
-        if past is not None:
-            key, value = append(past, key, value)
-        return self.attend_heads(x, key, value, causal=past is None, first=first), (key, value)
+        if kv_cache is not None:
+            key, value = append_to_kv_cache(kv_cache, key, value)
+        return self.attend_heads(x, key, value, causal=kv_cache is None, first=first), (key, value)

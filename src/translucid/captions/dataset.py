@@ -34,7 +34,7 @@ from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.training.data_loader import PairEpochs
+from translucid.training.data_loader import PairDataLoader
 from translucid.training.dataset import (
     VALIDATION,
     Initialization,
@@ -97,7 +97,7 @@ class ImageDataset:
         varied: CaptionedImages | VariedImages = train
         if data.shift or data.mirror:
             varied = VariedImages(train, shift=data.shift, mirror=data.mirror)
-        epochs = PairEpochs(
+        epochs = PairDataLoader(
             varied, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=start.workers
         )
         valid = [pair for pair in self.corpora.valid if indices[pair.source] not in stored.bad]

@@ -72,7 +72,7 @@ class Batch(NamedTuple):
         return Batch(source, targets_in, labels, positions, self.lengths, links, soft)
 
 
-def plan_epoch(
+def bucketed_batches(
     source_lengths: NDArray[np.integer],
     target_lengths: NDArray[np.integer],
     *,

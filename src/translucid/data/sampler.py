@@ -104,7 +104,7 @@ class Order:
         self.blocks = max(1, -(-self.count // block))
 
     def block(self, number: int) -> NDArray[np.int64]:
-        """Return the indices of a block. A single block is not shuffled here: `plan_epoch` shuffles its batches."""
+        """Return the indices of a block. A single one is not shuffled here: `bucketed_batches` shuffles its batches."""
         start = self.count * number // self.blocks
         end = self.count * (number + 1) // self.blocks
         positions = np.arange(start, end)

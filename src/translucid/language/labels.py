@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bitext.pair import Pair
-from translucid.data.batching import Batch, plan_epoch
+from translucid.data.batching import Batch, bucketed_batches
 from translucid.data.filtering import Skipped
 from translucid.data.readers.texts import keep_texts
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -26,7 +26,7 @@ from translucid.language.options import ClassifierOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.training.data_loader import PairEpochs
+from translucid.training.data_loader import PairDataLoader
 from translucid.training.dataset import (
     VALIDATION,
     Initialization,
@@ -93,7 +93,7 @@ class LabeledDataset:
             )
 
         train = encoded(self.train)
-        epochs = PairEpochs(
+        epochs = PairDataLoader(
             train, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=start.workers
         )
         validator = LabelValidator(encoded(self.corpora.valid), start.tokenizer, batch_tokens=options.batch_tokens)
@@ -140,7 +140,7 @@ class LabelValidator(Validator):
         workers = workers or Workers()
         assert isinstance(model, Classifier)
         lengths = self.texts.lengths_of(np.arange(len(self.texts)))
-        plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
+        plan = bucketed_batches(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
         entropy = 0.0
         pairs: list[tuple[int, int]] = []  # the correct and the predicted label of each text
         for rows in workers.share(plan):

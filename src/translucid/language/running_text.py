@@ -71,7 +71,7 @@ class RunningTextDataset:
         stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
         rows = max(1, options.batch_tokens // options.window // self.directions)
         stream = stream_of(self.directions)(stored.texts, rows, options.window)
-        epochs = StreamEpochs(stream, seed=options.seed, workers=start.workers)
+        epochs = StreamDataLoader(stream, seed=options.seed, workers=start.workers)
         valid = sources_of(self.corpora.valid)
         encoded = EncodedTexts.encode(valid, start.tokenizer, backwards=self.backwards)
         validator = StreamValidator(encoded, start.tokenizer, window=options.window)
@@ -97,7 +97,7 @@ class RunningTextDataset:
         return store.open(identity)
 
 
-class StreamEpochs:
+class StreamDataLoader:
     """Running text in rows, divided into other windows each epoch. Each process always has the same rows."""
 
     def __init__(self, stream: Stream, *, seed: int, workers: Workers | None = None) -> None:

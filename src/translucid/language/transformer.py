@@ -8,7 +8,7 @@ from itertools import chain
 import torch
 from torch import Tensor, nn
 
-from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append
+from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append_to_kv_cache
 from translucid.attention.points import Point
 from translucid.kernels.attention import SharedMask, share_mask
 from translucid.language.model import LanguageModel, Reading
@@ -32,21 +32,21 @@ class CausalBlock(nn.Module):
         self.after_self = Point(f"{name}.after_self")
         self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
-    def forward(self, x: Tensor, past: KeyValue, mask: SharedMask | None) -> tuple[Tensor, KeyValue]:
-        """Compute positions x [N, T, D] after those whose keys and values are `past` [N, H, t, d]; t may be 0.
+    def forward(self, x: Tensor, kv_cache: KeyValue, mask: SharedMask | None) -> tuple[Tensor, KeyValue]:
+        """Compute positions x [N, T, D] after those whose keys and values are `kv_cache` [N, H, t, d]; t may be 0.
 
         `mask` [T, t + T] is that of `_window_mask`.
 
         Returns:
             The output [N, T, D], and the keys and values of all positions so far.
         """
-        first, keys_and_values = past[0].size(2), past
+        first, keys_and_values = kv_cache[0].size(2), kv_cache
 
         def self_attention(x: Tensor) -> Tensor:
             nonlocal keys_and_values
             key, value = self.self_attention.project(x)
             if first:
-                key, value = append(past, key, value)
+                key, value = append_to_kv_cache(kv_cache, key, value)
             keys_and_values = key, value
             return self.self_attention.attend_heads(x, key, value, mask, causal=not first, first=first)
 

@@ -120,7 +120,7 @@ class DecoderBlock(nn.Module):
             return output, (cell,)
         assert self.self_attention is not None
         keys_and_values = None if past is None else (past[0], past[1])
-        return self.self_attention.attend_to_past(x, keys_and_values, first)
+        return self.self_attention.attend_with_kv_cache(x, keys_and_values, first)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.batching import Batch, BatchedCorpus, VariedBatches, plan_epoch
+from translucid.data.batching import Batch, BatchedCorpus, VariedBatches, bucketed_batches
 from translucid.data.sampler import BLOCK, Order
 from translucid.ground.errors import UserError
 from translucid.training.ddp import Workers
@@ -36,7 +36,7 @@ class SharedBatch(NamedTuple):
     """The factor of the learning rate for this batch."""
 
 
-class Epochs(Protocol):
+class DataLoader(Protocol):
     """Passes over the training data."""
 
     def size(self, epoch: int) -> int:
@@ -61,7 +61,7 @@ def prefetched(make: Callable[[Item], SharedBatch], items: Iterable[Item]) -> It
             yield futures.popleft().result()
 
 
-class PairEpochs:
+class PairDataLoader:
     """Epochs over a corpus, with batches in a new order each time and, with subword dropout, in new pieces."""
 
     def __init__(
@@ -161,7 +161,9 @@ class PairEpochs:
             fit = np.maximum(source, target) <= (self.max_tokens or np.inf)
             if not fit.all():
                 indices, source, target = indices[fit], source[fit], target[fit]
-            plan = plan_epoch(source, target, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch, block=block)
+            plan = bucketed_batches(
+                source, target, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch, block=block
+            )
             batches = [indices[positions] for positions in plan]
             self._block_plan = epoch, block, batches
             if epoch not in self._counts:

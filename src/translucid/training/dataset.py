@@ -16,7 +16,7 @@ from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.training.data_loader import Epochs
+from translucid.training.data_loader import DataLoader
 from translucid.training.ddp import Workers
 from translucid.training.objective import LossFunction
 from translucid.training.validation import Validator
@@ -30,7 +30,7 @@ VALIDATION, GENERAL_PAIRS = "the validation text", "the general validation text 
 class TrainingData:
     """The prepared data of a training."""
 
-    epochs: Epochs
+    epochs: DataLoader
     validator: Validator
     fingerprints: dict[str, str]
     """Fingerprints, by name, of the data that must not change when the training is resumed."""

@@ -24,9 +24,8 @@ def self_critical(options: TrainingOptions, progress: float) -> bool:
 def learning_rate(options: TrainingOptions, step: int, progress: float) -> float:
     """Return the rate of update `step`, counted from 1.
 
-    Linear warm-up to the peak, then peak * sqrt(warmup / step): the paper's schedule (arXiv 1706.03762, equation 3),
-    except that the peak is an option instead of depending on the width. Over the last `cooldown` share of the training,
-    the rate is multiplied by a factor that falls linearly to 0. The other schedule is a slanted triangle.
+    Over the last `cooldown` share of the training, the inverse square root is multiplied by a factor that falls to 0
+    linearly. The other schedule is a slanted triangle.
 
     Args:
         options: the schedule, the peak, the warm-up and the cool-down.
@@ -35,10 +34,19 @@ def learning_rate(options: TrainingOptions, step: int, progress: float) -> float
     """
     if options.schedule == "slanted":
         return options.learning_rate * slanted(progress)
-    rate = options.learning_rate * min(step / options.warmup, math.sqrt(options.warmup / step))
+    rate = options.learning_rate * noam_inverse_square_root(step, options.warmup)
     if options.cooldown and progress > 1 - options.cooldown:
         rate *= max(1 - progress, 0) / options.cooldown
     return rate
+
+
+def noam_inverse_square_root(step: int, warmup: int) -> float:
+    """Return the share of the peak: linear warm-up to 1, then sqrt(warmup / step).
+
+    This is the schedule of the Transformer (arXiv 1706.03762, equation 3), named after Noam Shazeer, except that the
+    peak is an option instead of depending on the width.
+    """
+    return min(step / warmup, math.sqrt(warmup / step))
 
 
 def slanted(progress: float) -> float:

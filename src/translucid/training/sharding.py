@@ -63,7 +63,7 @@ class ShardedWeights(Weights):
         self.model_and_loss, self.loss = model_and_loss, self._loss
         self.names = [name for name, _ in model.named_parameters()]
         self.parameters = list(model.parameters())
-        self.averages = [_local(parameter).detach().clone() for parameter in self.parameters]
+        self.ema = [_local(parameter).detach().clone() for parameter in self.parameters]
         self._empty()
 
     def rows(self, rows: Batch | None) -> Batch:
@@ -77,20 +77,20 @@ class ShardedWeights(Weights):
         # FSDP takes the mean of the gradients over the processes, but a batch is one sum.
         return loss._replace(smoothed=loss.smoothed * self.workers.count)
 
-    def clip(self, max_norm: float) -> Tensor:
+    def clip_grad_norm(self, max_norm: float) -> Tensor:
         """Clip the norm of the gradient over all processes, as `Weights.clip` does."""
-        norm = super().clip(max_norm)
+        norm = super().clip_grad_norm(max_norm)
         return norm.full_tensor() if isinstance(norm, DTensor) else norm
 
     @torch.no_grad()
-    def average(self, decay: float) -> None:
+    def update_ema(self, decay: float) -> None:
         """Update this process's share of the average."""
-        torch._foreach_lerp_(self.averages, [_local(parameter) for parameter in self.parameters], 1 - decay)
+        torch._foreach_lerp_(self.ema, [_local(parameter) for parameter in self.parameters], 1 - decay)
 
     @contextmanager
-    def averaged_model(self) -> Iterator[SequenceModel]:
+    def ema_model(self) -> Iterator[SequenceModel]:
         """Yield the complete model with the averaged weights; all processes must call this together."""
-        for parameter, average in zip(self.complete.parameters(), self._distributed_averages(), strict=True):
+        for parameter, average in zip(self.complete.parameters(), self._distributed_ema(), strict=True):
             parameter.data = average.full_tensor()
         try:
             yield self.complete.to(self.device)
@@ -102,7 +102,7 @@ class ShardedWeights(Weights):
         weights = {
             f"model.{name}": self.full_tensor(p.data) for name, p in zip(self.names, self.parameters, strict=True)
         }
-        averages = zip(self.names, self._distributed_averages(), strict=True)
+        averages = zip(self.names, self._distributed_ema(), strict=True)
         return {**weights, **{f"averaged.{name}": self.full_tensor(average) for name, average in averages}}
 
     def load(self, tensors: dict[str, Tensor], file: Path) -> None:
@@ -111,7 +111,7 @@ class ShardedWeights(Weights):
         shapes = {name: p.shape for name, p in zip(self.names, self.parameters, strict=True)}
         for named_tensors in (weights, averages):
             refuse_misfits(shapes, {name: tensor.shape for name, tensor in named_tensors.items()}, file)
-        for name, parameter, average in zip(self.names, self.parameters, self.averages, strict=True):
+        for name, parameter, average in zip(self.names, self.parameters, self.ema, strict=True):
             _local(parameter).data.copy_(_local(self.shard(weights[name], parameter)))
             average.copy_(_local(self.shard(averages[name], parameter)))
 
@@ -131,8 +131,8 @@ class ShardedWeights(Weights):
             return tensor
         return distribute_tensor(tensor.to(self.device), parameter.device_mesh, parameter.placements)
 
-    def _distributed_averages(self) -> Iterator[DTensor]:
-        for average, parameter in zip(self.averages, self.parameters, strict=True):
+    def _distributed_ema(self) -> Iterator[DTensor]:
+        for average, parameter in zip(self.ema, self.parameters, strict=True):
             assert isinstance(parameter, DTensor)
             yield DTensor.from_local(
                 average, parameter.device_mesh, parameter.placements, shape=parameter.shape, stride=parameter.stride()

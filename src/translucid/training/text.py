@@ -31,7 +31,7 @@ from translucid.runs.settings import with_original_names
 from translucid.terminology.marking import with_terms
 from translucid.terminology.matching import Lemmas
 from translucid.terminology.mining import Lexicon
-from translucid.training.data_loader import PairEpochs
+from translucid.training.data_loader import PairDataLoader
 from translucid.training.dataset import (
     GENERAL_PAIRS,
     VALIDATION,
@@ -128,7 +128,7 @@ class TextDataset:
             pairs = VariedCorpus(all_pairs, tokenizer, data.subword_dropout, options.seed, starts, documents=documents)
         shares, count = self._mixture(sizes)
         context = ContextOptions.of(data.context, tokenizer, longest)
-        epochs = PairEpochs(
+        epochs = PairDataLoader(
             _with_context(pairs, sizes, context) if context else pairs,
             sizes,
             shares=shares,

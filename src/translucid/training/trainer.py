@@ -24,7 +24,7 @@ from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.data_loader import Epochs, SharedBatch
+from translucid.training.data_loader import DataLoader, SharedBatch
 from translucid.training.dataset import GENERAL_PAIRS
 from translucid.training.ddp import Workers
 from translucid.training.distillation import L2SP, distillation_loss
@@ -55,12 +55,12 @@ class _Update(NamedTuple):
 
 
 class Trainer:
-    """Updates a model batch by batch, keeps a running average of its weights, and saves the best average."""
+    """Updates a model batch by batch, keeps the EMA of its weights (exponential moving average), and saves the best."""
 
     def __init__(
         self,
         model: Model,
-        epochs: Epochs,
+        epochs: DataLoader,
         validator: Validator,
         run: RunFolder,
         options: TrainingOptions,
@@ -148,7 +148,7 @@ class Trainer:
                 self.save()
                 # Before the first validation, save the current average, so that users have a model to try.
                 if self.progress.best_score is None and not self.has_earlier_best:
-                    with self.weights.averaged_model() as model:
+                    with self.weights.ema_model() as model:
                         self._save_best(model, {})
         if record:
             record.close()
@@ -202,7 +202,7 @@ class Trainer:
         if self.l2_sp:
             self.l2_sp.pull()
         figures = self.workers.sum_tensor(sums(losses, self.device, *self._clock_and_signal()))
-        norm = self.weights.clip(self.options.clip_norm)
+        norm = self.weights.clip_grad_norm(self.options.clip_norm)
         finite = figures[0].isfinite() & norm.isfinite()
         update = _Update(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
         share = sum(batch.rate for batch in batches) / len(batches)
@@ -210,11 +210,11 @@ class Trainer:
             # The host reads one update later whether this one was skipped; the average then repeats the old weights.
             self._unread.append(update)
             self.optimizer.step(rate * share, finite)
-            self._average()
+            self._update_ema()
             self._read_figures(display, unread=1)
         elif self._record_update(update, display):
             self.optimizer.step(rate * share)
-            self._average()
+            self._update_ema()
         else:
             self.optimizer.zero_grad()
 
@@ -251,13 +251,13 @@ class Trainer:
             )
         display.note(f"{what}: this update is skipped ({self.progress.skipped} so far)")
 
-    def _average(self) -> None:
-        """Update the running average of the weights.
+    def _update_ema(self) -> None:
+        """Update the EMA of the weights.
 
         Its decay is lower in the first updates, so that it soon forgets the initial weights.
         """
         step = self.progress.step
-        self.weights.average(min(self.options.averaging, (1 + step) / (10 + step)))
+        self.weights.update_ema(min(self.options.averaging, (1 + step) / (10 + step)))
 
     def _clock_and_signal(self) -> list[float]:
         """Return the time of this training, 0 except in the first process, and the number of this process's signal."""
@@ -286,7 +286,7 @@ class Trainer:
         return Status(p.step, p.epoch, self._done(), p.seconds, *recent.figures(), rate, p.skipped, recent.reward)
 
     def _validate(self, record: Record | None, display: Display) -> Validation:
-        with self.weights.averaged_model() as model:
+        with self.weights.ema_model() as model:
             with quantized_weights(model, self.options.quantized_weights):
                 validation = self.validator.measure(model, self.device, self.workers)
             best = self.validator.is_better(validation, self.progress.best_score, self.progress.best_loss)
@@ -416,7 +416,7 @@ def keep_better(trainer: Trainer, last: Validation, record: Record | None, displ
     trainer.workers.wait()  # until the first process has written the best weights
     best_model = trainer.run.load_model(trainer.run.configuration(), validator.tokenizer).to(trainer.device)
     best_figures = measure(best_model)
-    with trainer.weights.averaged_model() as model:
+    with trainer.weights.ema_model() as model:
         last_figures = measure(model)
         if validator.is_better(last_figures, best_figures.score, best_figures.loss):
             trainer.keep(model, last)

@@ -22,7 +22,7 @@ import torch
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.attention.points import recording
-from translucid.data.batching import BatchedCorpus, plan_epoch
+from translucid.data.batching import BatchedCorpus, bucketed_batches
 from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.readers.corpus import sources_of
 from translucid.data.stores.context import ContextCorpus
@@ -192,7 +192,7 @@ class PairsValidator(Validator):
         With guided alignment, also those of the alignment loss and of linked target pieces.
         """
         lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
-        plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
+        plan = bucketed_batches(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
         losses, alignments = [], []
         taught_head = self.taught_head
         recorder = recording(model, taught_head.points(model)) if taught_head else nullcontext()

@@ -1,4 +1,4 @@
-"""The weights in training and their running average, complete in every process."""
+"""The weights in training and their exponential moving average (EMA), complete in every process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from translucid.training.objective import LossFunction, batch_loss
 
 
 class Weights:
-    """A model in training and the average of its weights; `sharding.py` distributes them over the processes."""
+    """A model in training and the EMA of its weights; `sharding.py` distributes them over the processes."""
 
     parameters: list[nn.Parameter]
     """The weights that the optimizer updates."""
@@ -37,15 +37,15 @@ class Weights:
         """Move the model to the device; `compiles`: whether to compile the forward pass of training."""
         self.device, self.workers = device, workers
         self.model = model.to(device).train()
-        self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
-        for module in self.averaged.modules():
+        self.ema_copy = copy.deepcopy(self.model).eval().requires_grad_(False)
+        for module in self.ema_copy.modules():
             if isinstance(module, nn.RNNBase):  # cuDNN needs the weights in one block, which copying has split
                 module.flatten_parameters()
         self.parameters = trainable(self.model)
         if workers.count > 1:
             self.buckets = GradientBuckets(self.parameters)
-        pairs = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
-        self._averages: list[Tensor] = [average for average, parameter in pairs if parameter.requires_grad]
+        pairs = zip(self.ema_copy.parameters(), self.model.parameters(), strict=True)
+        self._ema: list[Tensor] = [average for average, parameter in pairs if parameter.requires_grad]
         if loss := task_of(model.options.reads).loss:
             self.loss = resolved(loss)(self.model)
         else:
@@ -69,25 +69,25 @@ class Weights:
         if self.buckets:
             self.buckets.finish()
 
-    def clip(self, max_norm: float) -> Tensor:
+    def clip_grad_norm(self, max_norm: float) -> Tensor:
         """Clip the norm of the gradient to `max_norm`; return the original norm []."""
         return nn.utils.clip_grad_norm_(self.parameters, max_norm)
 
     @torch.no_grad()
-    def average(self, decay: float) -> None:
-        """Update the average: averaged = decay * averaged + (1 - decay) * weights."""
-        torch._foreach_lerp_(self._averages, [*self.parameters], 1 - decay)
+    def update_ema(self, decay: float) -> None:
+        """Update the exponential moving average: averaged = decay * averaged + (1 - decay) * weights."""
+        torch._foreach_lerp_(self._ema, [*self.parameters], 1 - decay)
 
     @contextmanager
-    def averaged_model(self) -> Iterator[Model]:
+    def ema_model(self) -> Iterator[Model]:
         """Yield the model with the averaged weights, in evaluation mode; all processes must call this together."""
         with parametrize.cached():  # adds a low-rank difference to its matrix once, instead of at each use
-            yield self.averaged
+            yield self.ema_copy
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all weights by name, complete; all processes must call this together."""
         tensors = {f"model.{name}": tensor for name, tensor in unshared(self.model).items()}
-        return tensors | {f"averaged.{name}": tensor for name, tensor in unshared(self.averaged).items()}
+        return tensors | {f"averaged.{name}": tensor for name, tensor in unshared(self.ema_copy).items()}
 
     def load(self, tensors: dict[str, Tensor], file: Path) -> None:
         """Load the weights that `tensors` returned, from a checkpoint in `file`.
@@ -96,7 +96,7 @@ class Weights:
             UserError: they do not fit the model.
         """
         load_weights(self.model, with_prefix("model.", tensors), file)
-        load_weights(self.averaged, with_prefix("averaged.", tensors), file)
+        load_weights(self.ema_copy, with_prefix("averaged.", tensors), file)
 
     def full_tensor(self, tensor: Tensor) -> Tensor:
         """Return a complete tensor of the optimizer's state; all processes must call this together."""

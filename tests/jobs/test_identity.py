@@ -14,13 +14,12 @@ from translucid.distillation import distilling, filtering, teacher  # noqa: F401
 from translucid.engines.noisy_channel import ChannelWeights
 from translucid.jobs import (  # noqa: F401
     back_translating,
-    classifying,
     documents,
-    generating,
     scoring_pairs,
 )
 from translucid.jobs import job as job_module
 from translucid.jobs.job import LineJob, TranslationJob, state_of
+from translucid.language import classification_job, generation_job  # noqa: F401
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.run_folder import RunFolder
 

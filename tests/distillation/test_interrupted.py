@@ -48,12 +48,13 @@ def pairs_of(out):
     return [(out / "distillation" / name).read_bytes() for name in ("distilled.tsv", "references.tsv", "valid.tsv")]
 
 
-@pytest.mark.parametrize("moment", PLACES)
-def test_a_killed_command_resumes(command, tmp_path, expected_pairs, moment):
+def test_a_command_killed_at_each_moment_resumes(command, tmp_path, expected_pairs):
+    """Each command resumes the one before, and is killed at the next moment."""
     out = tmp_path / "student"
-    process = forked(*command(out), replaced={PLACES[moment]: _die})
-    process.communicate(100)
-    assert process.returncode == 9
+    for moment, place in PLACES.items():
+        process = forked(*command(out), replaced={place: _die})
+        output, _ = process.communicate(100)
+        assert process.returncode == 9, (moment, output)
     process = forked(*command(out))
     output, _ = process.communicate(100)
     assert process.returncode == 0, output

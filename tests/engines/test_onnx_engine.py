@@ -96,7 +96,7 @@ def assert_same(our_lists, their_lists, atol=1e-3):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_in_numpy_finds_what_our_own_search_finds(engine_of, kind):
     torch_engine, tokenizer = engine_of(kind)
-    engine, ids = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer)
+    engine, ids = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer, 8)
     for settings in OPTIONS.values():
         options = DecodingOptions(**{"max_length_ratio": 1.0, "max_length_extra": 4, **settings})
         assert_same(torch_engine.decode(ids, options), engine.decode(ids, options))

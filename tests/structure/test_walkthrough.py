@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.request
 import zipfile
+from functools import partialmethod
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from translucid.captions import demonstration as caption_demonstration
 from translucid.cli import demo
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
+from translucid.distillation import measuring
+from translucid.distillation.report import Report
 from translucid.jobs import processes
 from translucid.lessons import demonstration
 from translucid.runs.configuration import resolve
@@ -134,6 +137,9 @@ def reader(folder, capfd, forked_workers, monkeypatch):
     monkeypatch.setattr(demonstration, "GOLD", 12)
     monkeypatch.setattr(caption_demonstration, "SCENES", 20)
     monkeypatch.setattr(demo, "SHOWN", 1)
+    # The report on a student takes most of the time of the whole page otherwise.
+    monkeypatch.setattr(Report, "measure", partialmethod(Report.measure, rounds=1, seconds=0.01))
+    monkeypatch.setattr(measuring, "FEWEST_TOGETHER", 4)
 
     def small(preset, overrides):
         settings = LIMITS if preset == "caption-demo" else [*LIMITS, *SMALL]

@@ -105,7 +105,5 @@ def test_evaluation_goes_from_the_first_source_to_the_last_target(call, runs, pi
 
 
 def test_only_translators_have_a_pivot(call, runs, language_run):
-    result = call(
-        "evaluate", language_run("lm-bilstm", "model.characters=true"), "--pivot", runs[1], "--test", "x.jsonl"
-    )
+    result = call("evaluate", language_run("lm-lstm"), "--pivot", runs[1], "--test", "x.jsonl")
     assert result.code == 2 and not result.out

@@ -1,4 +1,4 @@
-"""Small models learn to copy and to reverse sequences within seconds."""
+"""Small models learn to reverse sequences within seconds."""
 
 import pytest
 import torch
@@ -16,17 +16,13 @@ def sentences(count, generator):
     return [torch.randint(4, 14, (n,), generator=generator).tolist() for n in lengths]
 
 
-def targets_of(texts, is_reversed):
-    return [text[::-1] for text in texts] if is_reversed else texts
-
-
-def batch_of(texts, is_reversed):
+def batch_of(texts):
     longest = max(map(len, texts)) + 1
 
     def padded(rows):
         return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
 
-    targets = targets_of(texts, is_reversed)
+    targets = [text[::-1] for text in texts]
     return Batch(
         padded([[*text, 3] for text in texts]),
         padded([[2, *text] for text in targets]),
@@ -44,18 +40,11 @@ MODELS = {
 }
 
 
+# To reverse, models have to align; copying would test nothing more.
 @pytest.mark.parametrize(
-    ("name", "is_reversed", "steps"),
-    [
-        ("transformer", False, 140),
-        ("transformer", True, 260),
-        # To reverse, recurrent models have to align; copying would test nothing more.
-        ("bahdanau", True, 150),
-        ("luong", True, 160),
-        ("luong feeding", True, 150),
-    ],
+    ("name", "steps"), [("transformer", 260), ("bahdanau", 150), ("luong", 160), ("luong feeding", 150)]
 )
-def test_a_small_model_learns_to_copy_or_reverse(name, is_reversed, steps):
+def test_a_small_model_learns_to_reverse(name, steps):
     options = MODELS[name]
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(1)
@@ -63,7 +52,7 @@ def test_a_small_model_learns_to_copy_or_reverse(name, is_reversed, steps):
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 1e-2 * min((step + 1) / 30, (steps - step) / (0.6 * steps), 1)
-        batch = batch_of(sentences(64, generator), is_reversed)
+        batch = batch_of(sentences(64, generator))
         loss = batch_loss(model, batch)
         optimizer.zero_grad()
         (loss.smoothed / loss.tokens).backward()
@@ -71,6 +60,5 @@ def test_a_small_model_learns_to_copy_or_reverse(name, is_reversed, steps):
         optimizer.step()
     texts = sentences(200, generator)
     results = TorchEngine(model).decode([[*text, 3] for text in texts], DecodingOptions(beam=1))
-    targets = targets_of(texts, is_reversed)
-    correct = sum(nbest[0].tokens == target for target, nbest in zip(targets, results, strict=True))
+    correct = sum(nbest[0].tokens == text[::-1] for text, nbest in zip(texts, results, strict=True))
     assert correct >= 0.95 * len(texts)

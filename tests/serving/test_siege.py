@@ -18,7 +18,7 @@ from translucid.serving.app import create_app
 from translucid.serving.catalog import load
 from translucid.serving.edge import connections, host_check, incoming
 from translucid.serving.edge.connections import Connection, Listening, max_connections
-from translucid.serving.queue.fair_scheduler import PLACES
+from translucid.serving.queue import fair_scheduler
 from translucid.serving.server_options import Quota, ServerOptions
 
 LONG = "The children are reading a book in the garden and I like soccer. " * 7
@@ -195,11 +195,13 @@ def test_work_ends_when_its_time_is_up_and_others_are_served_meanwhile(serving):
     wait_until(lambda: not work_inside(server), CPU_LIMIT)
 
 
-def test_only_so_much_work_is_taken_in(serving):
+def test_only_so_much_work_is_taken_in(serving, monkeypatch):
+    monkeypatch.setattr(fair_scheduler, "PLACES", 16)
+    monkeypatch.setattr(fair_scheduler, "SHARE", 12)
     server = serving(warm=True, wordy=True)
     request = post("/look", {"q": LONG, "source": "en", "target": "es", "explain": "gradients"})
-    open_connections = [server.begin(request) for _ in range(PLACES)]
-    wait_until(lambda: work_inside(server) >= PLACES * 3 / 4)
+    open_connections = [server.begin(request) for _ in range(16)]
+    wait_until(lambda: work_inside(server) >= 12)
     assert server.ask("/look")[0] == 503
     assert server.ask()[0] == 200
     for connection in open_connections:

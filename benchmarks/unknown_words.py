@@ -2,9 +2,9 @@
 
 python -m benchmarks.unknown_words RUN --train train.tsv --test dev.tsv test.tsv --words imdb.jsonl.gz --foreign fr.tsv
 
-The thresholds in evaluation/familiarity.py were set on similar sentences: pairs held out of the training text, invented
-words, unseen words and German. The figures in docs/confidence.md are for these defaults and for French. The words of
-both were sampled separately, and may overlap.
+The thresholds in evaluation/out_of_domain.py were set on similar sentences: pairs held out of the training text,
+invented words, unseen words and German. The figures in docs/confidence.md are for these defaults and for French. The
+words of both were sampled separately, and may overlap.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from translucid.attention.scores import Dot
 from translucid.data.batching import Batch
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import cross_attention, forced_log_probs, forced_pass
-from translucid.decoding.search import Narrowed, continuations, search
+from translucid.decoding.search import RestrictedVocabulary, continuations, search
 from translucid.decoding.trace import BeamTrace
 from translucid.models.protocol import Memory, SequenceModel
 from translucid.training.objective import batch_loss
@@ -116,7 +116,7 @@ def test_it_can_be_traced_continued_and_narrowed(model, grids):
         (5,)
     }
     all_pieces = torch.arange(V)
-    assert search(Narrowed(model, all_pieces), grids, options) == search(model, grids, options)
+    assert search(RestrictedVocabulary(model, all_pieces), grids, options) == search(model, grids, options)
 
 
 def test_its_maps_have_cells_for_a_source(model, grids):

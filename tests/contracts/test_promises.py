@@ -7,7 +7,7 @@ import torch
 
 from translucid.attention.points import recording_weights
 from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions, ImageEncoderOptions
-from translucid.decoding.search import Narrowed
+from translucid.decoding.search import RestrictedVocabulary
 from translucid.ground.special import SPECIAL
 from translucid.kernels.dropout import Dropout
 from translucid.language.options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
@@ -121,7 +121,7 @@ def test_step_by_step_gives_the_logits_of_all_at_once(model, source, targets):
 
 def test_some_pieces_have_the_logits_that_they_have_among_all(model, source, targets):
     pieces = torch.tensor([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 20])
-    full, narrowed = model.decode(model.encode(source), targets), Narrowed(model, pieces)
+    full, narrowed = model.decode(model.encode(source), targets), RestrictedVocabulary(model, pieces)
     narrowed_targets = torch.searchsorted(pieces, targets)
     memory = narrowed.encode(source)
     assert torch.equal(narrowed.decode(memory, narrowed_targets), full[..., pieces])

@@ -19,7 +19,7 @@ from translucid.engines.run_files import (
 )
 from translucid.engines.tuned import Tuned, listed_sources, load_tuned, save_tuned
 from translucid.evaluation.confidence import KINDS, Estimator, Weight
-from translucid.evaluation.familiarity import SentenceMeasures, ValidationScores, WordSet
+from translucid.evaluation.out_of_domain import SentenceMeasures, ValidationScores, WordSet
 from translucid.ground.errors import UserError
 
 ENGLISH, FRENCH = ("en", "es"), ("fr", "es")

@@ -52,7 +52,7 @@ def shortlist(model, tokenizer, tmp_path_factory):
 
 
 def both_engines(model, tokenizer, considered, file):
-    torch_engine = TorchEngine.of(model, tokenizer, CPU).narrowed(considered, file, tokenizer)
+    torch_engine = TorchEngine.of(model, tokenizer, CPU).restricted(considered, file, tokenizer)
     return torch_engine, CTranslate2Engine.of(torch_engine, tokenizer, considered=considered, shortlist=file)
 
 
@@ -89,7 +89,7 @@ def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
 def test_outputs_have_only_pieces_of_the_shortlist(model, tokenizer, shortlist, engine):
     torch_engine = TorchEngine.of(model, tokenizer, CPU)
     fast = CTranslate2Engine.of(torch_engine, tokenizer, considered="small shortlist", shortlist=shortlist)
-    engine = fast if engine == "ctranslate2" else torch_engine.narrowed("small shortlist", shortlist, tokenizer)
+    engine = fast if engine == "ctranslate2" else torch_engine.restricted("small shortlist", shortlist, tokenizer)
     lines = lines_of(shortlist)
     # With a beam, the outputs that CTranslate2 cuts off would be those of PyTorch.
     options = DecodingOptions(beam=1, max_length_ratio=1, max_length_extra=3, max_loops=0)
@@ -185,7 +185,10 @@ def test_a_shortlist_of_everything_changes_nothing(model, tokenizer, tmp_path):
     for options in (DecodingOptions(beam=3, nbest=2, max_length_extra=5), DecodingOptions(sample=True)):
         expected, narrowed = (
             e.decode(sources, options)
-            for e in (torch_engine, torch_engine.narrowed("seen pieces", tmp_path / "all.tsv", tokenizer))
+            for e in (
+                torch_engine,
+                torch_engine.restricted("seen pieces", tmp_path / "all.tsv", tokenizer),
+            )
         )
         assert narrowed == expected
 

@@ -271,7 +271,7 @@ def test_a_complete_shortlist_does_not_change_our_search(m2m, tmp_path):
     engine = TorchEngine.of(m2m.model, m2m.tokenizer, torch.device("cpu"))
     ids = [[*ids, SPECIAL.end] for ids in m2m.tokenizer.encode_source(TEXTS)]
     options = m2m.configuration.decoding_with(SHORT)
-    narrow = engine.narrowed("seen pieces", file, m2m.tokenizer)
+    narrow = engine.restricted("seen pieces", file, m2m.tokenizer)
     assert [hypotheses[0].tokens for hypotheses in narrow.decode(ids, options)] == [
         hypotheses[0].tokens for hypotheses in engine.decode(ids, options)
     ]

@@ -24,10 +24,10 @@ from translucid.kernels.rounding import rounded_products
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora, read_corpora
-from translucid.runs.guided_alignment import taught_reading
+from translucid.runs.guided_alignment import guided_reading
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training.guided_alignment import GuidedLoss, TaughtHead
+from translucid.training.guided_alignment import GuidedHead, GuidedLoss
 from translucid.training.objective import batch_loss
 from translucid.training.word_links import with_links
 
@@ -65,7 +65,7 @@ class InTraining:
 
     @property
     def head(self):
-        return TaughtHead(taught_reading(self.configuration))
+        return GuidedHead(guided_reading(self.configuration))
 
 
 def numpy_loss(weights, batch):
@@ -141,7 +141,7 @@ def test_a_training_teaches_the_head_and_the_run_reads_it(train, tmp_path):
     assert translator.configuration.training.guided_layer == 1
     pairs = [pair.ids for pair in translator.pipeline.pairs(PAIRS[:3])]
     learn = partial(learn_links, translator.model, pairs, translator.device)
-    taught, mean = learn(taught=AlignmentOptions(layer=1, head=0)), learn(taught=None)
+    taught, mean = learn(guided=AlignmentOptions(layer=1, head=0)), learn(guided=None)
     assert not np.array_equal(taught.weights, mean.weights)
 
 

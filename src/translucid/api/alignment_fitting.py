@@ -27,7 +27,7 @@ from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.statistical_alignment import statistical_links
 from translucid.runs.corpus_files import pairs_of, read_corpora
 from translucid.runs.data_options import DataOptions
-from translucid.runs.guided_alignment import taught_readings
+from translucid.runs.guided_alignment import guided_readings
 from translucid.runs.run_folder import RunFolder
 
 FEWEST = 20
@@ -184,11 +184,9 @@ def choose_alignment(
         if len(compared) < FEWEST:
             return {}
         ids = [(pair.source, pair.target) for pair, _ in compared]
-        guided_readings = taught_readings(t.configuration)
-        inspected = t.inspector.forced_decoding(
-            ids, contributions=t.inspector.has_contributions and not guided_readings
-        )
-        ranked = choose(inspected, [links for _, links in compared], guided_readings)
+        guided = guided_readings(t.configuration)
+        inspected = t.inspector.forced_decoding(ids, contributions=t.inspector.has_contributions and not guided)
+        ranked = choose(inspected, [links for _, links in compared], guided)
     save_alignment_options(run, ranked)
     return ranked
 
@@ -273,16 +271,16 @@ def fit_alignment(
     with progress_bar(console, "training the alignment layer", updates_for(training_pairs)) as advance:
         layer = learn_alignment(t.model, training_pairs, t.device, advance)
     ids = [pair.ids for pair in held_out]
-    guided_readings = taught_readings(t.configuration)
-    contributions = t.inspector.has_contributions and not guided_readings
+    guided = guided_readings(t.configuration)
+    contributions = t.inspector.has_contributions and not guided
     inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer, with_contributions=contributions)
     # Gold links are few, too few to choose among many options.
     reading = t.configuration.alignment
     candidates = []
     if links:
         candidates = [reading.of(has_layer=False), AlignmentOptions(both=reading.both)]
-    elif guided_readings:
-        candidates = [*guided_readings, AlignmentOptions(both=True), AlignmentOptions(both=False)]
+    elif guided:
+        candidates = [*guided, AlignmentOptions(both=True), AlignmentOptions(both=False)]
     ranked = choose(inspected, [pair.links for pair in held_out], candidates)
     alignment = LearnedAlignment(
         len(training_pairs), len(held_out), pair_count - len(training_pairs) - len(held_out), ranked

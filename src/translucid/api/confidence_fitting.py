@@ -20,8 +20,8 @@ from translucid.data.readers.corpus import sources_of
 from translucid.engines.run_files import load_validation_scores, save_confidence, save_validation_scores
 from translucid.engines.stages import Part
 from translucid.evaluation.confidence import KINDS, Estimator, Kind, Measurements, estimator
-from translucid.evaluation.familiarity import SentenceMeasures, ValidationScores, WordSet, measure
 from translucid.evaluation.metrics import sentence_chrf
+from translucid.evaluation.out_of_domain import SentenceMeasures, ValidationScores, WordSet, measure
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration

@@ -26,7 +26,7 @@ from translucid.engines.run_files import (
 from translucid.engines.target_pieces import pieces_file
 from translucid.engines.tuned import SHORTLIST, listed_sources
 from translucid.evaluation.confidence import Estimator
-from translucid.evaluation.familiarity import Familiarity
+from translucid.evaluation.out_of_domain import OutOfDomainCheck
 from translucid.evaluation.quality_checks import known_scripts
 from translucid.ground.errors import UserError
 from translucid.inspection.ablation import Ablation, refuse_unknown_heads
@@ -121,7 +121,7 @@ class LoadedRun:
     """The same run without the adapter and with all heads, if this one differs."""
     # By languages, as translators between other languages share this object.
     _confidence: dict[Languages, tuple[Estimator | None, str]] = field(default_factory=dict, init=False)
-    _familiarity: dict[Languages, Familiarity] = field(default_factory=dict, init=False)
+    _out_of_domain_checks: dict[Languages, OutOfDomainCheck] = field(default_factory=dict, init=False)
     _alignment: dict[Languages, AlignmentLayer | None] = field(default_factory=dict, init=False)
     _tuned_lens: dict[Languages, TunedLens | None] = field(default_factory=dict, init=False)
     _zero_shot_engines: dict[str | None, Engine] = field(default_factory=dict, init=False)
@@ -246,7 +246,7 @@ class LoadedRun:
         """Return the PyTorch engine for two languages, given the tokenizer for them."""
         engine = self.torch_engine.opened(tokenizer)
         if pieces := pieces_file(self.folder, languages, self.configuration.data):
-            engine = engine.narrowed("target-language pieces", pieces, tokenizer)
+            engine = engine.restricted("target-language pieces", pieces, tokenizer)
         return engine
 
     def engine_for(self, languages: Languages, tokenizer: Tokenizer) -> Engine:
@@ -331,13 +331,13 @@ class LoadedRun:
             self._tuned_lens[languages] = load_tuned_lens(self.folder, languages, self.torch_engine.model)
         return self._tuned_lens[languages]
 
-    def familiarity(self, languages: Languages, tokenizer: Tokenizer) -> Familiarity:
+    def out_of_domain_check(self, languages: Languages, tokenizer: Tokenizer) -> OutOfDomainCheck:
         """Return the check whether the model knows sentences of this kind, for two languages.
 
         Raises:
             UserError: the file of the run's validation scores, or of its shortlist, is damaged.
         """
-        if languages not in self._familiarity:
+        if languages not in self._out_of_domain_checks:
             scores = shortlist_sources = None
             if self.as_trained:
                 scores = load_validation_scores(self.folder, tokenizer, languages)
@@ -345,5 +345,5 @@ class LoadedRun:
             considered = getattr(self.engine, "considered", "")
             if languages == self.configuration.data.languages and considered in BY_WORDS:
                 shortlist_sources = listed_sources(self.folder.path / SHORTLIST, tokenizer)
-            self._familiarity[languages] = Familiarity(tokenizer, scores, shortlist_sources)
-        return self._familiarity[languages]
+            self._out_of_domain_checks[languages] = OutOfDomainCheck(tokenizer, scores, shortlist_sources)
+        return self._out_of_domain_checks[languages]

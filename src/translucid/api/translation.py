@@ -99,12 +99,12 @@ class Translation(NBest):
                 warnings.append(use.warning)
             words_of_terms.update(map(str.casefold, use.source.split()))
         quality_checks = translator.quality.checks
-        familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
+        out_of_domain_check = translator.loaded.out_of_domain_check(translator.languages, translator.tokenizer)
         for (piece, best), (source, text) in zip(self.parts, self.sentences, strict=True):
             ids, judged = piece.ids[:-1], best.judged
             warnings += quality_checks.about(source, ids, text, best.tokens, judged.log_probability)
             words = without_invisible(source)
-            warnings += familiarity.about(words, ids, judged.tokens, judged.log_probability, words_of_terms)
+            warnings += out_of_domain_check.about(words, ids, judged.tokens, judged.log_probability, words_of_terms)
         return list(dict.fromkeys(warnings))
 
     @cached_property

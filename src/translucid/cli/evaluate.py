@@ -202,7 +202,7 @@ def _evaluate_translations(
     from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import read_gold
     from translucid.inspection.alignment import candidates, choose
-    from translucid.runs.guided_alignment import taught_readings
+    from translucid.runs.guided_alignment import guided_readings
     from translucid.runs.run_folder import RunFolder
 
     assert data.test
@@ -250,7 +250,7 @@ def _evaluate_translations(
     aligned = {}
     if links:
         inspected = translator.inspector.inspect(pairs, contributions=translator.inspector.has_contributions)
-        aligned = choose(inspected, links, [*candidates(inspected[0]), *taught_readings(configuration)])
+        aligned = choose(inspected, links, [*candidates(inspected[0]), *guided_readings(configuration)])
     usage = None
     if constrained and constrained.terms:
         usage = score_terms(

@@ -1,7 +1,7 @@
 """The search in PyTorch: greedy search, beam search or sampling, as the options say, for any sequence model.
 
-`TorchEngine` searches for any number of sentences in batches, `search` for the sources of one batch. `Narrowed` is a
-model whose outputs have only the pieces of a shortlist. `continuations` are alternatives for the next word: the most
+`TorchEngine` searches for any number of sentences in batches, `search` for the sources of one batch. The outputs of a
+`RestrictedVocabulary` have only the pieces of a shortlist. `continuations` are alternatives for the next word: the most
 probable tokens after a prefix, each continued to the end.
 """
 
@@ -95,7 +95,7 @@ class TorchEngine:
         starts = torch.tensor(tokenizer.target_word_starts(), device=device)
         return cls(model, starts, device, opening=tokenizer.target_opening)
 
-    def narrowed(self, considered: CandidateVocabulary, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
+    def restricted(self, considered: CandidateVocabulary, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
         """Return an engine whose candidates are the pieces of a shortlist that `translucid tune` has written.
 
         Raises:
@@ -168,7 +168,8 @@ class TorchEngine:
             # The output layer has only the candidates of the batch; its tokens are indices into them.
             listed, sentence_candidates = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
             pieces = torch.from_numpy(listed)
-            model, prefix = Narrowed(model, upload(pieces, self.device)), np.searchsorted(listed, prefix).tolist()
+            model = RestrictedVocabulary(model, upload(pieces, self.device))
+            prefix = np.searchsorted(listed, prefix).tolist()
             if word_starts is not None:
                 word_starts = word_starts[pieces.to(word_starts.device)]
             if sentence_candidates is not None:
@@ -404,7 +405,7 @@ def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int], prefix_l
     return Hypothesis(list(prefix), sum(steps), sum(steps), steps)
 
 
-class Narrowed(SequenceModel[StateT]):
+class RestrictedVocabulary(SequenceModel[StateT]):
     """A model whose outputs have only some pieces. Its target ids are indices into them."""
 
     def __init__(self, model: SequenceModel[StateT], pieces: Tensor) -> None:

@@ -1,7 +1,7 @@
 """Lexical shortlists: the target pieces that are candidates for a sentence, instead of the whole vocabulary.
 
 A small model spends most of its time in the output layer, most of whose rows are of no use for a sentence (Jean et al.
-2015, arXiv 1412.2007, section 3.3). This module needs no PyTorch; `Narrowed` is the model with fewer outputs.
+2015, arXiv 1412.2007, section 3.3). This module needs no PyTorch; `RestrictedVocabulary` is the model.
 """
 
 from __future__ import annotations

@@ -128,33 +128,40 @@ def choose_engine(
 
     # A fast engine calls this whenever it lacks a rule; the cache loads the model once.
     @cache
-    def narrowed() -> TorchEngine:
-        return torch_engine().narrowed(settings.considered, settings.shortlist(run.path), tokenizer)
+    def restricted() -> TorchEngine:
+        return torch_engine().restricted(settings.considered, settings.shortlist(run.path), tokenizer)
 
     engine_name = tuned.engine if name == "auto" else name
     if engine_name == "torch" or not (engine_name == "onnx" or ctranslate2_supports(configuration.model)):
         require_pytorch(f"the model of {run.path}, which CTranslate2 does not support,")
     if engine_name == "torch":
-        return narrowed()
+        return restricted()
     fast_engine: CTranslate2Engine | OnnxEngine
     if engine_name == "onnx":
         from translucid.engines.onnx.searching import OnnxEngine
 
         fast_engine = OnnxEngine.of_run(
-            run, configuration, tokenizer, narrowed, settings, threads=threads, adapter=adapter
+            run, configuration, tokenizer, restricted, settings, threads=threads, adapter=adapter
         )
     else:
         from translucid.engines.ctranslate2.searching import CTranslate2Engine
 
         fast_engine = CTranslate2Engine.of_run(
-            run, configuration, tokenizer, narrowed, settings, device=resolved_device, threads=threads, adapter=adapter
+            run,
+            configuration,
+            tokenizer,
+            restricted,
+            settings,
+            device=resolved_device,
+            threads=threads,
+            adapter=adapter,
         )
     if fast_engine.difference <= TOLERANCE:
         return fast_engine
     if name == engine_name:
         refuse_disagreement(fast_engine.difference, run.path, TITLES[engine_name])
     use_torch(run.path, tuned, fast_engine.difference, TITLES[engine_name])
-    return narrowed()
+    return restricted()
 
 
 def _resolve_device(device: str) -> str:

@@ -152,7 +152,7 @@ def convert_job(engine: type[ConvertedEngine]) -> None:
     if job["adapter"]:
         model = with_adapter(model, Adapter(Path(job["adapter"]), run))
     torch_engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
-    torch_engine = torch_engine.narrowed(tuned.considered, shortlist, tokenizer)
+    torch_engine = torch_engine.restricted(tuned.considered, shortlist, tokenizer)
     engine.save(torch_engine, tokenizer, Path(job["folder"]), tuned, shortlist)
 
 

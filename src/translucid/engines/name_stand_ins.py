@@ -168,13 +168,13 @@ class NameStandIns:
 
     @cached_property
     def _names(self) -> list[str]:
-        return self._by_familiarity(USUAL_NAMES)
+        return self._by_pieces(USUAL_NAMES)
 
     @cached_property
     def _nouns(self) -> list[str]:
-        return self._by_familiarity(USUAL_NOUNS)
+        return self._by_pieces(USUAL_NOUNS)
 
-    def _by_familiarity(self, words: Sequence[str]) -> list[str]:
+    def _by_pieces(self, words: Sequence[str]) -> list[str]:
         """Return the words that are no terms, those with the fewest pieces first: the model knows them best."""
         words = [word for word in words if not self.terms.matches(word)]
         pieces = {}

@@ -102,13 +102,13 @@ def learn_links(
     device: torch.device,
     on_batch: Callable[[int], None] | None = None,
     *,
-    taught: AlignmentOptions | None = None,
+    guided: AlignmentOptions | None = None,
 ) -> PieceLinks:
     """Link the pieces of training pairs by the cross-attention of the model.
 
-    `taught`: the reading of the head that guided alignment has taught; without it, layers and heads are averaged.
+    `guided`: the reading of the head that guided alignment has taught; without it, layers and heads are averaged.
     """
-    layer, head = (taught.layer, taught.head) if taught else (None, None)
+    layer, head = (guided.layer, guided.head) if guided else (None, None)
     entries = model.output.out_features
     keys, weights = np.empty(0, np.int64), np.empty(0)
     frequency = np.zeros(entries)

@@ -19,7 +19,7 @@ from bitext.languages import Languages
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.tuned import ResultFile
 from translucid.evaluation.confidence import Estimator
-from translucid.evaluation.familiarity import ValidationScores
+from translucid.evaluation.out_of_domain import ValidationScores
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import has_pytorch
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, DIRECTIONS, LENS, VALIDATION, RunFolder

@@ -41,7 +41,7 @@ from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.data_options import DataOptions
-from translucid.runs.guided_alignment import taught_readings
+from translucid.runs.guided_alignment import guided_readings
 from translucid.runs.run_folder import RunFolder
 
 
@@ -107,13 +107,13 @@ def trials(
 
 def engine_for(torch_engine: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
     """Return an engine that translates in one of the ways, given the PyTorch engine with the whole vocabulary."""
-    narrowed = torch_engine.narrowed(tuned.considered, shortlist, tokenizer)
+    restricted = torch_engine.restricted(tuned.considered, shortlist, tokenizer)
     if tuned.engine == "torch":
-        return narrowed
+        return restricted
     if tuned.engine == "onnx":
-        return OnnxEngine.of(narrowed, tokenizer, considered=tuned.considered)
+        return OnnxEngine.of(restricted, tokenizer, considered=tuned.considered)
     return CTranslate2Engine.of(
-        narrowed, tokenizer, quantization=tuned.quantization, considered=tuned.considered, shortlist=shortlist
+        restricted, tokenizer, quantization=tuned.quantization, considered=tuned.considered, shortlist=shortlist
     )
 
 
@@ -325,8 +325,8 @@ class Tuning:
             encoded = self.pipeline.pairs(list(islice(self.corpora.filtered(data.filter), pairs)))
             ids = [pair.ids for pair in encoded if pair.longest <= self.pipeline.longest]
             with progress_bar(self.console, "learning the shortlists", len(ids)) as advance:
-                taught = next(iter(taught_readings(self.configuration)), None)
-                links = learn_links(self.model, ids, CPU, advance, taught=taught)
+                guided = next(iter(guided_readings(self.configuration)), None)
+                links = learn_links(self.model, ids, CPU, advance, guided=guided)
             for name, sizes in LISTS.items():
                 lists[name] = links.shortlist(self.tokenizer, *sizes, always)
         return lists

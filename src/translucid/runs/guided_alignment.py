@@ -17,7 +17,7 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.data_options import DataOptions
 
 
-def taught_reading(configuration: Configuration) -> AlignmentOptions:
+def guided_reading(configuration: Configuration) -> AlignmentOptions:
     """Return the reading of the head that guided alignment teaches.
 
     By default, it is the first head of the last decoder layer, which aligns better here than that of the last layer but
@@ -29,11 +29,11 @@ def taught_reading(configuration: Configuration) -> AlignmentOptions:
     return AlignmentOptions(layer=layer, head=0)
 
 
-def taught_readings(configuration: Configuration) -> list[AlignmentOptions]:
+def guided_readings(configuration: Configuration) -> list[AlignmentOptions]:
     """Return the readings of the taught head, from both sides and from one; none without guided alignment."""
     if not configuration.training.guided_alignment:
         return []
-    reading = taught_reading(configuration).of(has_layer=False)
+    reading = guided_reading(configuration).of(has_layer=False)
     return [reading, reading.model_copy(update={"both": False})]
 
 

@@ -45,7 +45,7 @@ from translucid.training.dataset import Dataset, Initialization, TrainingData, s
 from translucid.training.ddp import Workers
 from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
-from translucid.training.guided_alignment import GuidedLoss, taught_head
+from translucid.training.guided_alignment import GuidedLoss, guided_head
 from translucid.training.precision import choose_precision
 from translucid.training.record import Display, Progress, clock, device_name, provenance
 from translucid.training.trackers import check_packages
@@ -317,7 +317,7 @@ def _trainer(
         # The initial model cannot use pieces that it has never read.
         begins_ready=bool(state) or not lacks_pieces(configuration),
     )
-    if head := taught_head(configuration):
+    if head := guided_head(configuration):
         trainer.weights.loss = GuidedLoss(trainer.weights, head, options.guided_alignment)
     _show_size(trainer, tokenizer, console)
     return trainer

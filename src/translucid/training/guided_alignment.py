@@ -20,7 +20,7 @@ from translucid.data.batching import Batch
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
-from translucid.runs.guided_alignment import taught_reading
+from translucid.runs.guided_alignment import guided_reading
 from translucid.training.objective import Loss
 from translucid.training.weights import Weights
 
@@ -37,7 +37,7 @@ class AlignmentLoss(NamedTuple):
     """[] the number of linked target pieces."""
 
 
-class TaughtHead:
+class GuidedHead:
     """The head that learns word links."""
 
     def __init__(self, reading: AlignmentOptions) -> None:
@@ -81,17 +81,17 @@ def _exact(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def taught_head(configuration: Configuration) -> TaughtHead | None:
+def guided_head(configuration: Configuration) -> GuidedHead | None:
     """Return the head that a training with guided alignment teaches; None without guided alignment."""
     if not configuration.training.guided_alignment:
         return None
-    return TaughtHead(taught_reading(configuration))
+    return GuidedHead(guided_reading(configuration))
 
 
 class GuidedLoss:
     """The loss of a batch, with the alignment loss of a head."""
 
-    def __init__(self, weights: Weights, head: TaughtHead, weight: float) -> None:
+    def __init__(self, weights: Weights, head: GuidedHead, weight: float) -> None:
         """Add `weight` times the alignment loss of a head to the loss of a model in training."""
         assert isinstance(weights.model, SequenceModel)
         self.model, self.loss_of, self.head, self.weight = weights.model, weights.loss, head, weight

@@ -25,7 +25,7 @@ from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.runs.guided_alignment import taught_reading
+from translucid.runs.guided_alignment import guided_reading
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import with_original_names
 from translucid.terminology.marking import with_terms
@@ -42,7 +42,7 @@ from translucid.training.dataset import (
     sha256,
 )
 from translucid.training.distillation import with_soft_targets
-from translucid.training.guided_alignment import taught_head
+from translucid.training.guided_alignment import guided_head
 from translucid.training.validation import (
     DirectionsValidator,
     GuardedValidator,
@@ -69,7 +69,7 @@ class TextDataset:
         """
         if configuration.training.guided_alignment:
             # Store both in the run, so that the same layer is trained and read if a later version has another default.
-            reading = taught_reading(configuration)
+            reading = guided_reading(configuration)
             training = configuration.training.model_copy(update={"guided_layer": reading.layer})
             configuration = configuration.model_copy(update={"alignment": reading, "training": training})
         self.configuration, self.corpora = configuration, corpora
@@ -201,7 +201,7 @@ class TextDataset:
             starts=self._word_starts(start.tokenizer),
             context=ContextOptions.of(data.context, start.tokenizer, longest),
             # General pairs have no links.
-            taught_head=None if general else taught_head(self.configuration),
+            guided_head=None if general else guided_head(self.configuration),
         )
         files = data.valid_general if general else data.valid
         file = next(iter(files), "the held-out part")

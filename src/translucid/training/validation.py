@@ -35,7 +35,7 @@ from translucid.ground.special import SPECIAL
 from translucid.kernels.rounding import mixed_precision
 from translucid.models.protocol import Model, SequenceModel
 from translucid.training.ddp import Workers
-from translucid.training.guided_alignment import TaughtHead
+from translucid.training.guided_alignment import GuidedHead
 from translucid.training.objective import batch_loss
 
 GENERAL = "general_bleu"
@@ -141,7 +141,7 @@ class PairsValidator(Validator):
     """The number of sources that could be decoded."""
     language: str | None = None
     """The language code of the references, if it is known."""
-    taught_head: TaughtHead | None = None
+    guided_head: GuidedHead | None = None
     """The head that guided alignment trains; the pairs then have word links."""
 
     def __init__(self, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
@@ -177,7 +177,7 @@ class PairsValidator(Validator):
         measures = {"bleu": self.criterion.bleu(hypotheses)}
         if self.criterion.name != "BLEU":
             measures[self.criterion.name.lower()] = score
-        if self.taught_head:
+        if self.guided_head:
             measures[ALIGNMENT_LOSS] = alignment[0] / max(alignment[1], 1)
         samples = []
         for source, references, hypothesis in zip(self.sources, self.references, hypotheses, strict=True):
@@ -194,19 +194,19 @@ class PairsValidator(Validator):
         lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
         plan = bucketed_batches(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
         losses, alignments = [], []
-        taught_head = self.taught_head
-        recorder = recording(model, taught_head.points(model)) if taught_head else nullcontext()
+        guided_head = self.guided_head
+        recorder = recording(model, guided_head.points(model)) if guided_head else nullcontext()
         with mixed_precision(device, enabled=self.bfloat16), recorder as record:
             for rows in workers.share(plan):
                 batch = self.corpus.batch(rows).prepared().to(device)
                 losses.append(batch_loss(model, batch))
-                if taught_head and record is not None:
-                    alignments.append(torch.stack(taught_head.loss(record, batch, model.source_mask(batch.source))))
+                if guided_head and record is not None:
+                    alignments.append(torch.stack(guided_head.loss(record, batch, model.source_mask(batch.source))))
         # Read all losses at the end, so that the host waits only once for a GPU.
         entropies = torch.stack([loss.cross_entropy for loss in losses]).tolist() if losses else []
         correct = float(sum(loss.correct for loss in losses))
         tokens = float(sum(loss.tokens for loss in losses))
-        if not taught_head:
+        if not guided_head:
             return workers.sum(sum(entropies), correct, tokens)
         alignment = torch.stack(alignments).sum(0).tolist() if alignments else [0.0, 0.0]
         return workers.sum(sum(entropies), correct, tokens, *alignment)
@@ -256,7 +256,7 @@ class TextValidator(PairsValidator):
         sentences: int,
         language: str | None = None,
         starts: WordStarts | None = None,
-        taught_head: TaughtHead | None = None,
+        guided_head: GuidedHead | None = None,
         context: ContextOptions | None = None,
     ) -> None:
         """Measure the loss on all pairs of up to `max_tokens`, and BLEU on `sentences` of them.
@@ -264,14 +264,14 @@ class TextValidator(PairsValidator):
         These are spread evenly, since many files are sorted by length or by topic. They are translated by greedy
         search, with the length limits and the repetition rules of `decoding`.
 
-        With guided alignment, `starts` are the pieces that begin words, and `taught_head` is the head that learns word
+        With guided alignment, `starts` are the pieces that begin words, and `guided_head` is the head that learns word
         links.
         With document context, `context` says how pairs are joined to all sentences before them, up to the limit.
         """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
         self.decoding = validation_options(decoding)
-        self.taught_head = taught_head
+        self.guided_head = guided_head
         self.pairs, self.max_tokens, self.context = pairs, max_tokens, context
         self.total = len(pairs)
         documents = context is not None

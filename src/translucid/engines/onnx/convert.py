@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from translucid.decoding.search import Narrowed
+from translucid.decoding.search import RestrictedVocabulary
 from translucid.engines.onnx import recurrent, transformer
 from translucid.engines.onnx.graph import Graph
 from translucid.engines.onnx.search import ENCODER, STEP
@@ -43,8 +43,8 @@ def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None =
     ids, output = tokens, model.output
     if pieces is not None:
         ids = graph.add("Gather", graph.numbers(*pieces), tokens)
-        narrowed: SequenceModel = Narrowed(model, torch.tensor(pieces))
-        output = narrowed.output
+        restricted: SequenceModel = RestrictedVocabulary(model, torch.tensor(pieces))
+        output = restricted.output
     features = kind.step(graph, model, ids, parent)
     log_probs = graph.add("LogSoftmax", graph.linear(features, output), axis=1)
     values, piece_ids = graph.add_several("TopK", 2, log_probs, graph.input("count", integer=True), axis=1)

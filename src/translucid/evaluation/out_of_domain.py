@@ -148,7 +148,7 @@ class WordSet:
 
 
 @dataclass(frozen=True)
-class Familiarity:
+class OutOfDomainCheck:
     """Warns of sentences that are unlike the training data."""
 
     tokenizer: Tokenizer
@@ -226,7 +226,7 @@ def measure(
     Args:
         tokenizer: the model's tokenizer.
         known_words: the words of the training text, if they are known.
-        source: the source, as in `Familiarity.about`.
+        source: the source, as in `OutOfDomainCheck.about`.
         ids: its tokens.
         tokens: the tokens of the translation.
         log_probability: the log-probability of the translation.

@@ -5,12 +5,12 @@ import pytest
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.evaluation.familiarity import (
+from translucid.evaluation.out_of_domain import (
     LIMIT,
     PIECES_LIMIT,
     SHARE,
     WORDS,
-    Familiarity,
+    OutOfDomainCheck,
     Spread,
     ValidationScores,
     WordSet,
@@ -35,10 +35,10 @@ def scores(words=None, unknown=(0.1, 0.5), pieces=(1.0, 1.0)):
     )
 
 
-def about(familiarity, source, mean, names=()):
-    (ids,) = familiarity.tokenizer.encode_source([source])
+def about(out_of_domain_check, source, mean, names=()):
+    (ids,) = out_of_domain_check.tokenizer.encode_source([source])
     tokens = [5, 6, 7]
-    return familiarity.about(source, ids, tokens, mean * (len(tokens) + 1), names)
+    return out_of_domain_check.about(source, ids, tokens, mean * (len(tokens) + 1), names)
 
 
 def test_words_are_kept_as_fingerprints_whatever_their_case():
@@ -76,20 +76,20 @@ def test_a_sentence_is_measured(tokenizer):
 
 def test_unknown_words_and_low_probabilities_are_added_up(tokenizer):
     words = WordSet.of(["I like the house near beach music"])
-    familiarity = Familiarity(tokenizer, scores(words))
-    assert about(familiarity, "I like the house", -0.5) == []
+    out_of_domain_check = OutOfDomainCheck(tokenizer, scores(words))
+    assert about(out_of_domain_check, "I like the house", -0.5) == []
     assert (
-        about(familiarity, "I like the zebra near the beach", -0.5) == []
+        about(out_of_domain_check, "I like the zebra near the beach", -0.5) == []
     )  # one unknown word of many, and a probable translation
-    warnings = about(familiarity, "Zebras graze peacefully", -1.0)
+    warnings = about(out_of_domain_check, "Zebras graze peacefully", -1.0)
     assert warnings == ["unknown words: the training text does not have Zebras, graze, peacefully"]
-    assert about(familiarity, "Zebra", -1.0) == ["unknown words: the training text does not have Zebra"]
-    assert about(familiarity, "Zebra", -1.0, {"zebra"}) == []
-    (unlikely,) = about(familiarity, "I like the house", -6.0)
+    assert about(out_of_domain_check, "Zebra", -1.0) == ["unknown words: the training text does not have Zebra"]
+    assert about(out_of_domain_check, "Zebra", -1.0, {"zebra"}) == []
+    (unlikely,) = about(out_of_domain_check, "I like the house", -6.0)
     assert unlikely.startswith("improbable: ") and "-6.0 a token, -0.5 in validation" in unlikely
-    assert about(familiarity, "12 + 5 = {x}", -9.0) == []  # nothing to translate
+    assert about(out_of_domain_check, "12 + 5 = {x}", -9.0) == []  # nothing to translate
     unknown = "one two three four five six seven"
-    assert about(familiarity, unknown, -1.0)[0].endswith("one, two, three, four, five …")
+    assert about(out_of_domain_check, unknown, -1.0)[0].endswith("one, two, three, four, five …")
 
 
 @pytest.mark.parametrize("excess", [-0.01, 0.01])
@@ -97,7 +97,8 @@ def test_the_limit_is_at_the_documented_value(tokenizer, excess):
     words = WordSet.of(["I like the house"])
     u = 1 + SHARE / 4
     unlikely = LIMIT - WORDS * (u - 0.1) / 0.5 + excess
-    assert bool(about(Familiarity(tokenizer, scores(words)), "I like the zebra", -0.5 - 0.4 * unlikely)) == (excess > 0)
+    check = OutOfDomainCheck(tokenizer, scores(words))
+    assert bool(about(check, "I like the zebra", -0.5 - 0.4 * unlikely)) == (excess > 0)
 
 
 @pytest.mark.parametrize("excess", [-0.01, 0.01])
@@ -106,24 +107,24 @@ def test_pieces_replace_words_where_words_are_not_available(tokenizer, excess):
     (ids,) = tokenizer.encode_source([source])
     pieces = measure(tokenizer, None, source, ids, [5], -1.0).pieces
     unlikely = PIECES_LIMIT - (pieces - 1) + excess
-    warnings = about(Familiarity(tokenizer, scores()), source, -0.5 - 0.4 * unlikely)
+    warnings = about(OutOfDomainCheck(tokenizer, scores()), source, -0.5 - 0.4 * unlikely)
     assert bool(warnings) == (excess > 0)
 
 
 def test_very_easy_validation_sentences_make_no_exception_of_every_other(tokenizer):
     words = WordSet.of(["I like the house"])
     easy = scores(words, unknown=(0, 0)).model_copy(update={"log_probability": Spread(mean=-0.02, deviation=0.01)})
-    assert about(Familiarity(tokenizer, easy), "I like the house", -1.0) == []
-    assert about(Familiarity(tokenizer, easy), "the zebra quacks", -1.0)
+    assert about(OutOfDomainCheck(tokenizer, easy), "I like the house", -1.0) == []
+    assert about(OutOfDomainCheck(tokenizer, easy), "the zebra quacks", -1.0)
 
 
 def test_without_scores_there_is_no_warning(tokenizer):
-    assert about(Familiarity(tokenizer), "Zebras graze peacefully", -9.0) == []
+    assert about(OutOfDomainCheck(tokenizer), "Zebras graze peacefully", -9.0) == []
 
 
 def test_words_that_a_shortlist_lacks(tokenizer):
     shortlist = frozenset(tokenizer.encode_source(["I like the house"])[0])
-    familiarity = Familiarity(tokenizer, shortlist_pieces=shortlist)
-    assert about(familiarity, "I like the house", -0.5) == []
-    (warning,) = about(familiarity, "I like the Quagga, Quagga!", -0.5)
+    out_of_domain_check = OutOfDomainCheck(tokenizer, shortlist_pieces=shortlist)
+    assert about(out_of_domain_check, "I like the house", -0.5) == []
+    (warning,) = about(out_of_domain_check, "I like the Quagga, Quagga!", -0.5)
     assert warning == "shortlist: it has no translations of Quagga"

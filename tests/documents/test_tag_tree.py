@@ -2,9 +2,8 @@
 
 import pytest
 
-from bitext.documents import tag_tree as module
-from bitext.documents.tag_tree import complete, tag_tree, walk
-from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents import tagged_text as module
+from bitext.documents.tagged_text import Mark, Side, TaggedText, complete, tag_tree, walk
 
 OPENS, CLOSES, ALONE = Side.opens, Side.closes, Side.alone
 

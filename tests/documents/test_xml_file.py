@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 
 from bitext.documents.document import Segment, Target
 from bitext.documents.limits import limit_segments
-from bitext.documents.tag_tree import complete
-from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile
-from bitext.documents.xml.xml_inline import Inline
+from bitext.documents.tagged_text import Mark, Side, TaggedText, complete
+from bitext.documents.xml.xml_file import Inline, SlottedXml, XmlFile
 from bitext.readers.xml_elements import CHUNK, DEEPEST
 from tests.growth import assert_linear
 from translucid.ground.errors import UserError

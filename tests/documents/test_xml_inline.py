@@ -6,11 +6,12 @@ import pytest
 
 from bitext.documents.document import Segment, Target
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile
-from bitext.documents.xml.xml_inline import (
+from bitext.documents.xml.xml_file import (
     WORD_BREAK,
     Content,
     Inline,
+    SlottedXml,
+    XmlFile,
     add_text,
     by_line,
     ends_line,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bitext.documents.xml.xml_file import XmlFile
-from bitext.documents.xml.xml_inline import margin, opened, prefix, with_attributes
+from bitext.documents.xml.xml_file import XmlFile, margin, opened, prefix, with_attributes
 
 
 @pytest.mark.parametrize(

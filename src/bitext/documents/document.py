@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
 from bitext.cancellation import between_steps
 from bitext.documents.limits import LONGEST_NOTE, LONGEST_PLACE, max_characters, max_segments, shortened
-from bitext.documents.tagged_text import TaggedText
+from bitext.documents.tagged_text import TaggedText, complete
 from bitext.errors import UserError
 
 
@@ -164,3 +164,11 @@ class Document(Protocol):
 
         Without translations, the result is the original document.
         """
+
+
+def completed(segments: Sequence[Segment], targets: Mapping[int, Target]) -> dict[int, Target]:
+    """Return the translations of segments, by their numbers, each with all tags of its source."""
+    result: dict[int, Target] = {}
+    for number, target in targets.items():
+        result[number] = replace(target, marked=complete(segments[number].source, target.marked))
+    return result

@@ -21,8 +21,18 @@ from typing import NamedTuple
 from bitext.documents.spans import DIRECTION_SIGNS
 from bitext.documents.splicing import Edit as TextEdit
 from bitext.documents.stand_ins import is_address, is_letter, letters_before, parts_of, with_letters
-from bitext.documents.tag_tree import matched_tags, nested, tag_tree
-from bitext.documents.tagged_text import CLOSING, KeptElement, Mark, Side, TaggedText, separates_words, stands_for_text
+from bitext.documents.tagged_text import (
+    CLOSING,
+    KeptElement,
+    Mark,
+    Side,
+    TaggedText,
+    matched_tags,
+    nested,
+    separates_words,
+    stands_for_text,
+    tag_tree,
+)
 from bitext.documents.word_links import PUNCTUATION, Span
 from bitext.protected_spans import UNITS, kept_parts
 from bitext.words import WITHOUT_SPACES, without_edges

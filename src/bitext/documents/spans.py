@@ -14,8 +14,7 @@ from bitext.cancellation import between_steps
 from bitext.documents.document import Target
 from bitext.documents.limits import MOST_PARTS, TooManyParts
 from bitext.documents.splicing import Edit, splice
-from bitext.documents.tag_tree import matched_tags
-from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.tagged_text import Mark, Side, TaggedText, matched_tags
 from bitext.protected_spans import PlaceholderSyntax, is_non_translatable
 
 DIRECTION_SIGNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"

@@ -18,16 +18,18 @@ from typing import TypeAlias
 import numpy as np
 
 from bitext.cancellation import between_steps
-from bitext.documents.tag_tree import TagNode, tag_tree, walk
 from bitext.documents.tagged_text import (
     CLOSING,
     KeptElement,
     Mark,
     Side,
     TaggedText,
+    TagNode,
     is_space,
     outer_space,
     separates_letters,
+    tag_tree,
+    walk,
     wants_space,
 )
 from bitext.documents.word_links import FreeSpans, Indices, Links, Run, Span, Vector, WordLinks, columns_of

@@ -17,9 +17,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from bitext.documents.document import Document, SegmentList, Target
+from bitext.documents.document import Document, SegmentList, Target, completed
 from bitext.documents.limits import LARGEST, LONGEST_PLACE, shortened
-from bitext.documents.tag_tree import completed
 from bitext.documents.xml.xml_file import SlottedXml
 from bitext.errors import UserError
 

@@ -9,8 +9,7 @@ from urllib.parse import unquote
 
 from bitext.documents.markup import html
 from bitext.documents.spans import is_numeral
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile
-from bitext.documents.xml.xml_inline import Inline, add_text, with_attributes, written_in_cdata
+from bitext.documents.xml.xml_file import Inline, SlottedXml, XmlFile, add_text, with_attributes, written_in_cdata
 from bitext.documents.zip_container import Bundle, ZipContainer, member_name
 from bitext.languages import Languages, new_direction, same_language, short_code, usual_code
 from bitext.readers.xml_elements import Element

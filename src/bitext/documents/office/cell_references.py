@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bitext.documents.office.package_parts import NAMESPACES
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile
-from bitext.documents.xml.xml_inline import escaped, with_attributes
+from bitext.documents.xml.xml_file import SlottedXml, XmlFile, escaped, with_attributes
 from bitext.readers.xml_elements import Element
 
 LONGEST_LIST = 255

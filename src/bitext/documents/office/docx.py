@@ -8,14 +8,20 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from bitext.documents.office.direction import Direction, turn_layout, turn_paragraph, turned_run
 from bitext.documents.office.package_parts import CHARTS, NAMESPACES, parts
-from bitext.documents.office.pptx import add_descriptions, read_drawing
-from bitext.documents.office.runs import Dialect, add_paragraph
+from bitext.documents.office.runs import (
+    Dialect,
+    Direction,
+    add_descriptions,
+    add_paragraph,
+    read_drawing,
+    turn_layout,
+    turn_paragraph,
+    turned_run,
+)
 from bitext.documents.office.string_tables import Cell, CellSyntax, StringTables, column_count, outermost
 from bitext.documents.strings.table import columns_of_translations
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile
-from bitext.documents.xml.xml_inline import Role
+from bitext.documents.xml.xml_file import Role, SlottedXml, XmlFile
 from bitext.documents.zip_container import Bundle, ZipContainer, revision_remarks
 from bitext.languages import Languages, code_with_region, new_direction, script_of
 from bitext.readers.xml_elements import Element, Piece

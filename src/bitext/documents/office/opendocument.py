@@ -28,10 +28,11 @@ from bitext.documents.office.string_tables import (
 )
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.table import columns_of_strings, columns_of_translations
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile
-from bitext.documents.xml.xml_inline import (
+from bitext.documents.xml.xml_file import (
     Inline,
     Role,
+    SlottedXml,
+    XmlFile,
     add_text,
     ends_line,
     escaped,

@@ -1,38 +1,51 @@
-"""Paragraphs of Office documents, which consist of runs with properties, as texts with marks and back.
+"""Paragraphs of Office documents: their runs as texts with marks, drawings, and the direction of writing.
 
-Text with the most frequent properties of the paragraph is plain; runs with other properties are between pairs of marks.
+Text with the most frequent properties of a paragraph is plain; runs with other properties are between pairs of marks.
+Drawings have paragraphs (`a:p`) and descriptions of pictures; they are slides, charts and diagrams. The direction
+changes where the target language has another one than the source.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from bitext.documents.document import Segment, Target
+from bitext.documents.office.package_parts import NAMESPACES
 from bitext.documents.splicing import Edit
+from bitext.documents.strings.messages import is_language
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
-from bitext.documents.xml.xml_inline import (
+from bitext.documents.xml.xml_file import (
     WORD_BREAK,
     Content,
     Item,
+    Render,
     Role,
+    SlottedXml,
+    Targets,
+    XmlFile,
     ends_line,
     escaped,
     is_tab,
     iterators,
     joined,
     line_so_far,
+    opened,
     paired,
     prefix,
     separated,
     unplaced,
+    with_attributes,
 )
+from bitext.documents.zip_container import ZipContainer
+from bitext.languages import Languages, code_with_region, new_direction
 from bitext.readers.xml_elements import Element, Piece
 
 
@@ -306,3 +319,204 @@ def _split_initial(target: TaggedText) -> tuple[str, TaggedText]:
     initial = _INITIAL.match(target.text)
     end = initial.end() if initial else 0
     return target.text[:end], target.spliced([Edit(0, end, "")])
+
+
+Direction: TypeAlias = Literal["ltr", "rtl"] | None
+"""The new direction; None if nothing changes."""
+_AFTER_BIDI = frozenset(
+    f"w:{name}"
+    for name in (
+        *("adjustRightInd", "snapToGrid", "spacing", "ind", "contextualSpacing", "mirrorIndents", "suppressOverlap"),
+        *("jc", "textDirection", "textAlignment", "textboxTightWrap", "outlineLvl", "divId", "cnfStyle", "rPr"),
+        *("sectPr", "pPrChange"),
+    )
+)
+"""The properties of a paragraph that the schema requires after its direction."""
+_BEFORE_VISUAL = frozenset(["w:tblStyle", "w:tblpPr", "w:tblOverlap"])
+"""The properties of a table that the schema requires before its direction."""
+_AFTER_SECTION_BIDI = frozenset(["w:rtlGutter", "w:docGrid", "w:printerSettings", "w:sectPrChange"])
+_COMPLEX = re.compile(r"<([^<>\s:]+:)(b|i|sz)\b(?![^<>]*>\s*<\1\2Cs\b)([^<>]*)/>")
+"""A property of a run whose variant for scripts from right to left does not follow."""
+_AFTER_RTL = re.compile(r"<[^<>\s:]+:(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)\b")
+"""The properties of a run that the schema requires after its direction."""
+_LEVELS = frozenset([*(f"a:lvl{level}pPr" for level in range(1, 10)), "a:defPPr"])
+_MIRRORED = {"l": "r", "r": "l"}
+
+
+def turn_paragraph(document: SlottedXml, paragraph: Element, numbers: range, direction: Direction) -> None:
+    """Change the direction of a paragraph of Word, if one of its segments has a translation."""
+    if not direction or not numbers:
+        return
+    properties = paragraph.child("w:pPr")
+    if properties is None:
+        if direction == "rtl":
+            name = prefix(document.file.raw(paragraph.start, paragraph.inner))
+            content = f"<{name}pPr><{name}bidi/></{name}pPr>"
+            document.add_slot(paragraph.inner, paragraph.inner, numbers, content)
+        return
+    _set_child(document, properties, "bidi", numbers, direction, after=_AFTER_BIDI)
+
+
+def turn_layout(document: SlottedXml, direction: Direction) -> None:
+    """Change the direction of the tables and sections of a part of Word."""
+    for element in document.file.units((), {"w:tblPr", "w:sectPr"}, NAMESPACES) if direction else ():
+        if element.name == "w:sectPr":
+            _set_child(document, element, "bidi", None, direction, after=_AFTER_SECTION_BIDI)
+        else:
+            after = {child.name for child in element.children} - _BEFORE_VISUAL
+            _set_child(document, element, "bidiVisual", None, direction, after=after)
+
+
+def _set_child(
+    document: SlottedXml,
+    properties: Element,
+    name: str,
+    numbers: range | None,
+    direction: Direction,
+    *,
+    after: Collection[str],
+) -> None:
+    """Set or remove a property of Word that is an empty element; `after`: the properties that belong after it."""
+    raw = document.file.raw
+    tag = raw(properties.start, properties.inner)
+    new = f"<{prefix(tag)}{name}/>" * (direction == "rtl")
+    current = properties.child(f"w:{name}")
+    if current:
+        document.add_slot(current.start, current.end, numbers, new)
+    elif new and tag.endswith("/>"):
+        whole = re.match(r"<([^\s/>]+)", tag)
+        assert whole
+        document.add_slot(properties.start, properties.inner, numbers, f"{opened(tag)}{new}</{whole[1]}>")
+    elif new:
+        later = [child.start for child in properties.children if child.name in after]
+        offset = min(later, default=properties.inner_end)
+        document.add_slot(offset, offset, numbers, new)
+
+
+def turned_run(name: str, properties: str, direction: Direction) -> str:
+    """Return the properties of a run of Word with a direction; `name` is the prefix of their elements."""
+    if direction != "rtl" or not name:
+        return properties
+    if not properties:
+        return f"<{name}rPr><{name}rtl/></{name}rPr>"
+    # Bold, italic and the size have variants for text from right to left, and only these apply to it.
+    properties = _COMPLEX.sub(r"\g<0><\1\2Cs\3/>", properties)
+    later = _AFTER_RTL.search(properties)
+    offset = later.start() if later else properties.rindex("</")
+    return f"{properties[:offset]}<{name}rtl/>{properties[offset:]}"
+
+
+def turn_drawing(document: SlottedXml, paragraph: Element, numbers: range, direction: Direction) -> None:
+    """Change the direction of a paragraph of a drawing, if one of its segments has a translation."""
+    if not direction or not numbers:
+        return
+    properties = paragraph.child("a:pPr")
+    if properties:
+        _turn_tag(document, properties, numbers, direction)
+    elif direction == "rtl":
+        name = prefix(document.file.raw(paragraph.start, paragraph.inner))
+        document.add_slot(paragraph.inner, paragraph.inner, numbers, f'<{name}pPr rtl="1"/>')
+
+
+def turn_styles(document: SlottedXml, direction: Direction) -> None:
+    """Change the direction of the levels of lists and of tables in a part of PowerPoint."""
+    for element in document.file.units((), {*_LEVELS, "a:tblPr"}, NAMESPACES) if direction else ():
+        _turn_tag(document, element, None, direction)
+
+
+def _turn_tag(document: SlottedXml, properties: Element, numbers: range | None, direction: Direction) -> None:
+    """Change the direction of a paragraph, a level or a table; alignment names the sides of the page."""
+    goes_left = properties.attributes.get("rtl") in ("1", "true")
+    if goes_left == (direction == "rtl"):
+        return
+    attributes: dict[str, str | None] = {"rtl": "1" if direction == "rtl" else "0"}
+    alignment = properties.attributes.get("algn", "")
+    if alignment in _MIRRORED:
+        attributes["algn"] = _MIRRORED[alignment]
+    tag = document.file.raw(properties.start, properties.inner)
+    document.add_slot(properties.start, properties.inner, numbers, with_attributes(tag, attributes))
+
+
+_SOURCE_ATTRIBUTES = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
+"""The attributes of a run that depend on its words: their language, and results of the spelling checker."""
+_DESCRIPTIONS = "title", "descr"
+"""The attributes that describe a picture, which screen readers read aloud."""
+_TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
+
+
+def read_drawing(
+    archive: ZipContainer, member: str, languages: Languages, *, is_master: bool = False, picture_tag: str = "p:cNvPr"
+) -> SlottedXml:
+    """Parse the paragraphs of a member.
+
+    Args:
+        archive: the zip file.
+        member: the name of the member.
+        languages: the source and the target language.
+        is_master: whether the member is a master or a layout, which slides show except for its placeholders.
+        picture_tag: the name of elements with descriptions of pictures.
+
+    Raises:
+        UserError: the member is invalid or harmful.
+    """
+    document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
+    code, direction = code_with_region(languages[1] or ""), new_direction(languages)
+    dialect = Dialect("a", {"a:br": "break"}, _key, space="", with_language=partial(_with_language, code))
+    invisible = _placeholders(document.file) if is_master else []
+    starts = [shape.start for shape in invisible]
+    for number, paragraph in enumerate(document.file.units((), {"a:p"}, NAMESPACES), 1):
+        runs = paragraph.children_except("a:pPr", "a:endParaRPr")
+        shape = bisect_left(starts, paragraph.start) - 1  # the last one that begins before the paragraph
+        is_invisible = shape >= 0 and paragraph.start < invisible[shape].end
+        if runs and not is_invisible:
+            numbers = add_paragraph(document, dialect, runs, f"paragraph {number}")
+            turn_drawing(document, paragraph, numbers, direction)
+    turn_styles(document, direction)
+    if not is_master:
+        add_descriptions(document, picture_tag)
+    return document
+
+
+def _placeholders(file: XmlFile) -> list[Element]:
+    """Return the shapes that each slide replaces with its own, in order; none is within another one."""
+    shapes = file.units((), {"p:sp", "p:pic", "p:graphicFrame"}, NAMESPACES)
+    return [shape for shape in shapes if any(shape.within("p:ph"))]
+
+
+def _key(file: XmlFile, properties: Element) -> str:
+    tag = with_attributes(file.raw(properties.start, properties.inner), _SOURCE_ATTRIBUTES)
+    if not properties.parts and "=" not in tag:
+        return ""
+    return tag + file.raw(properties.inner, properties.end)
+
+
+def _with_language(code: str | None, name: str, properties: str) -> str:
+    """Return properties with the target language, for PowerPoint's spelling checker."""
+    tag = _TAG.match(properties or f"<{name}rPr/>")
+    if code is None or tag is None:
+        return properties
+    return with_attributes(tag[0], {"lang": code}) + properties[tag.end() :]
+
+
+def add_descriptions(document: SlottedXml, name: str) -> None:
+    """Add the descriptions in the attributes of elements of a name as segments."""
+    pictures = 0
+    for element in document.file.units((), {name}, NAMESPACES):
+        first = len(document.segments)
+        numbers: dict[str, int] = {}  # by attribute
+        for attribute in _DESCRIPTIONS:
+            text = element.attributes.get(attribute, "")
+            if is_language(text):
+                numbers[attribute] = document.segments.add(Segment(TaggedText(text), f"picture {pictures + 1}"))
+        if numbers:
+            pictures += 1
+            write = partial(_described, document.file.raw(element.start, element.inner), numbers)
+            document.add_slot(element.start, element.inner, range(first, len(document.segments)), write)
+
+
+def _described(tag: str, numbers: dict[str, int], targets: Targets, render: Render) -> str:
+    attributes: dict[str, str | None] = {}
+    for attribute, number in numbers.items():
+        if number in targets:
+            attributes[attribute] = targets[number].marked.full_text
+    return with_attributes(tag, attributes)

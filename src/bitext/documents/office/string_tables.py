@@ -25,8 +25,7 @@ from bitext.documents.strings.table import (
     is_in_other_language,
     names_columns,
 )
-from bitext.documents.xml.xml_file import Render, SlottedXml, Targets
-from bitext.documents.xml.xml_inline import opened, prefix, with_attributes
+from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, opened, prefix, with_attributes
 from bitext.languages import Languages
 from bitext.readers.xml_elements import Element
 

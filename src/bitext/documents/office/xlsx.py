@@ -30,19 +30,21 @@ from bitext.documents.office.cell_references import (
     with_translated_values,
 )
 from bitext.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
-from bitext.documents.office.pptx import read_drawing
-from bitext.documents.office.runs import Dialect, add_paragraph
+from bitext.documents.office.runs import Dialect, add_paragraph, read_drawing
 from bitext.documents.office.string_tables import FIRST_ROWS, StringTable, has_head, is_number, string_table
 from bitext.documents.spans import Spans
 from bitext.documents.strings.messages import is_language, message_spans, message_writer
 from bitext.documents.strings.table import MOST_NAMED
 from bitext.documents.tagged_text import TaggedText
-from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
-from bitext.documents.xml.xml_inline import (
+from bitext.documents.xml.xml_file import (
     WORD_BREAK,
     Inline,
     Item,
+    Render,
     Role,
+    SlottedXml,
+    Targets,
+    XmlFile,
     add_text,
     escaped,
     opened,

@@ -14,14 +14,17 @@ from bitext.documents.markup.html_elements import BLOCKS
 from bitext.documents.strings.messages import is_language, wraps
 from bitext.documents.strings.plural_forms import ORDER, categories, place_of_form
 from bitext.documents.tagged_text import Side
-from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
-from bitext.documents.xml.xml_inline import (
+from bitext.documents.xml.xml_file import (
     WORD_BREAK,
     AddedText,
     Divider,
     Inline,
     Item,
+    Render,
     Role,
+    SlottedXml,
+    Targets,
+    XmlFile,
     add_text,
     escaped,
     margin,

@@ -14,8 +14,7 @@ from bitext.documents.document import Segment, sentence
 from bitext.documents.strings.plural_forms import PluralForms, place_of_form
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xliff import refuse_other_languages
-from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
-from bitext.documents.xml.xml_inline import escaped, margin, opened, with_attributes
+from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile, escaped, margin, opened, with_attributes
 from bitext.documents.xml.xml_messages import Message, add_message
 from bitext.errors import UserError
 from bitext.languages import Languages, short_code, usual_code

@@ -6,8 +6,19 @@ from functools import partial
 
 from bitext.documents.document import Segment, Target
 from bitext.documents.tagged_text import Side
-from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
-from bitext.documents.xml.xml_inline import Inline, Role, escaped, margin, opened, texts_of, with_attributes
+from bitext.documents.xml.xml_file import (
+    Inline,
+    Render,
+    Role,
+    SlottedXml,
+    Targets,
+    XmlFile,
+    escaped,
+    margin,
+    opened,
+    texts_of,
+    with_attributes,
+)
 from bitext.errors import UserError
 from bitext.languages import Languages, same_language, usual_code
 from bitext.readers.tmx import LANGUAGE, NAMESPACES, language_of, matching_code

@@ -16,8 +16,20 @@ from bitext.documents.document import Segment, Target
 from bitext.documents.spans import Spans
 from bitext.documents.strings.messages import has_cases, is_language, message_spans, message_writer
 from bitext.documents.tagged_text import Side, TaggedText
-from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile
-from bitext.documents.xml.xml_inline import AddedText, Inline, Role, escaped, margin, opened, prefix, with_attributes
+from bitext.documents.xml.xml_file import (
+    AddedText,
+    Inline,
+    Render,
+    Role,
+    SlottedXml,
+    Targets,
+    XmlFile,
+    escaped,
+    margin,
+    opened,
+    prefix,
+    with_attributes,
+)
 from bitext.documents.xml.xml_messages import message_items
 from bitext.errors import UserError
 from bitext.languages import Languages, short_code, usual_code

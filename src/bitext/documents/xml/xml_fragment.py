@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bitext.documents.document import Target
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile
-from bitext.documents.xml.xml_inline import Inline, Role, add_text, written_in_cdata
+from bitext.documents.xml.xml_file import Inline, Role, SlottedXml, XmlFile, add_text, written_in_cdata
 from bitext.readers.xml_elements import Element, Piece
 
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]{0,200}\?>")

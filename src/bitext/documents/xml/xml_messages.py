@@ -16,9 +16,8 @@ from bitext.documents.strings.messages import (
     message_writer,
     tagged_parts,
 )
-from bitext.documents.tag_tree import matched_tags
-from bitext.documents.xml.xml_file import Targets
-from bitext.documents.xml.xml_inline import Divider, Item, escaped, unplaced
+from bitext.documents.tagged_text import matched_tags
+from bitext.documents.xml.xml_file import Divider, Item, Targets, escaped, unplaced
 from bitext.protected_spans import PlaceholderSyntax
 
 _SPACE = re.compile(r"[ \t\r\n]+")

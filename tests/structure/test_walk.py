@@ -12,14 +12,23 @@ from pathlib import Path
 import pytest
 
 import translucid
+import translucid.jobs.documents
+from bitext.documents.kinds import read_document
 from translucid.cli.main import run
 
 from ..conftest import SHAPE
+from ..probes.packed import packed, types
 
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+BOLD = (
+    '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>I like '
+    "</w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>soccer</w:t></w:r></w:p></w:body></w:document>"
+)
+"""The content of a Word file with a bold word."""
 SOURCES = Path(translucid.__file__).parents[1]
 ROOT = Path(__file__).resolve().parents[2]
 EQUATION = "attention/attend.py"
-MOST_FILES = {"Translating": 11, "Training": 8}
+MOST_FILES = {"Translating": 11, "Training": 8, "Translating a document": 7}
 """The maximum number of files in each walk. Calls do not count: a function that is split into steps is easier to read.
 """
 
@@ -34,10 +43,13 @@ def reference_mode():
 
 
 def walked(arguments):
-    """Run a command; return the files of the stack frames from the command's file to the equation."""
+    """Run a command; return the files from the command to the equation, and those of all functions called."""
     steps = []
+    files = set()
 
     def look(frame, event, _):
+        if event == "call" and not frame.f_code.co_name.startswith("<module"):
+            files.add(frame.f_code.co_filename)
         if steps or event != "call" or not frame.f_code.co_filename.endswith(f"/{EQUATION}"):
             return
         while frame:
@@ -53,13 +65,19 @@ def walked(arguments):
         sys.setprofile(None)
     calls = steps[::-1]
     assert calls[0] == "cli/main.py"
-    return [file for file in calls if file != "cli/main.py"]
+    return [file for file in calls if file != "cli/main.py"], files
+
+
+def part_of(section):
+    """Return a section of the document."""
+    text = (ROOT / "docs" / "code-walk.md").read_text(encoding="utf-8")
+    (part,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    return part
 
 
 def linked_files(section):
-    """Return the files that a section of the document links to, in order."""
-    text = (ROOT / "docs" / "code-walk.md").read_text(encoding="utf-8")
-    (part,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    """Return the files that the steps of a section of the document link to, in order."""
+    part = part_of(section)
     steps = re.findall(r"^\d+\. (.*(?:\n   .*)*)", part, flags=re.MULTILINE)
     return [file for step in steps for file in re.findall(r"\]\(\.\./src/(?:translucid/)?([\w/.]+)\)", step)]
 
@@ -67,14 +85,26 @@ def linked_files(section):
 @pytest.mark.parametrize("mode", [reference_mode, nullcontext], ids=["plain", "fast"])
 @pytest.mark.parametrize("section", MOST_FILES)
 def test_the_files_of_a_walk_are_few_and_those_of_the_document(section, mode, small_run, corpus, tmp_path):
+    document = tmp_path / "letter.docx"
     if section == "Translating":
         command = ["translate", small_run, "I like soccer", "--engine", "torch"]
+    elif section == "Translating a document":
+        content = packed({"[Content_Types].xml": types({"word/document.xml": WORD}), "word/document.xml": BOLD})
+        read_document("letter.docx", content, (None, None))  # imports the reader; the import of a file is no call of it
+        document.write_bytes(content)
+        command = ["translate", small_run, document, "--output", tmp_path / "brief.docx", "--engine", "torch"]
     else:
         files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run"]
         limits = ["training.max_steps=1", "training.validate_every=1"]
         command = ["train", *files, "--no-tune", "--set", *SHAPE, *limits]
     with mode():
-        calls = walked(command)
+        calls, called = walked(command)
     files = list(dict.fromkeys(calls))
+    if document.exists():
+        # From the translator on, the walk is that of a text; the library for documents is in a table.
+        files = files[: files.index("api/translator.py") + 1]
+        library = {file for file in called if file.startswith(f"{SOURCES}/bitext/")}
+        linked = re.findall(r"\]\(\.\./src/(bitext/[\w/.]+)\)", part_of(section))
+        assert {file.removeprefix(f"{SOURCES}/") for file in library} <= set(linked)
     assert files == linked_files(section)
     assert len(files) <= MOST_FILES[section]

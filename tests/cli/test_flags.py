@@ -11,7 +11,7 @@ import pytest
 from tests.cli.named_options import options_of
 from tests.cli.test_option_groups import leaves
 from tests.jobs.test_identity import KINDS
-from translucid.cli.combinations import CONFLICTS, NEEDS
+from translucid.cli.combinations import CONFLICTS, NEEDS, UNSUITABLE
 from translucid.cli.flags import FLAGS, REFERENCE, with_flags
 from translucid.cli.main import tree
 from translucid.ground.console import Console
@@ -99,6 +99,8 @@ def test_each_parameter_in_a_message_has_a_flag_and_each_flag_exists():
     assert not unknown
     assert {flag for text in FLAGS.values() for flag in FLAG.findall(text)} <= all_flags()
     table = {name for row in CONFLICTS for name in row[:2]} | NEEDS.keys() | {*NEEDS.values()}
+    for cases in UNSUITABLE.values():
+        table.update(name for rows in cases.values() for row in rows for name in row.options)
     assert {flag for text in table for flag in FLAG.findall(text)} <= all_flags()
     for kind in KINDS:  # an interrupted job names its fields
         used |= {field.name for field in fields(kind)}

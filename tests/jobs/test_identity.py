@@ -2,26 +2,24 @@
 
 import types
 from dataclasses import dataclass, fields, make_dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
 from translucid.api.pivot_translator import FirstStep
-from translucid.captions import job as caption_job  # noqa: F401
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.distillation import distilling, filtering, teacher  # noqa: F401 - their jobs are subclasses
 from translucid.engines.noisy_channel import ChannelWeights
-from translucid.jobs import (  # noqa: F401
-    back_translating,
-    documents,
-    scoring_pairs,
-)
 from translucid.jobs import job as job_module
 from translucid.jobs.job import LineJob, TranslationJob, state_of
-from translucid.language import classification_job, generation_job  # noqa: F401
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.run_folder import RunFolder
+
+SOURCE = Path(job_module.__file__).parents[1]
+for file in SOURCE.rglob("*.py"):
+    if "Job)" in file.read_text(encoding="utf-8"):  # jobs may be anywhere, and only those in imported files are known
+        import_module(".".join(["translucid", *file.relative_to(SOURCE).with_suffix("").parts]))
 
 
 def subclasses(kind: type) -> list[type]:
@@ -34,6 +32,7 @@ def subclasses(kind: type) -> list[type]:
 
 
 KINDS = subclasses(LineJob)
+assert len(KINDS) >= 9
 
 
 @pytest.fixture

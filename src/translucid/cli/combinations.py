@@ -1,8 +1,9 @@
-"""The tables of options that exclude or need each other on the command line."""
+"""The tables of options that exclude or need each other on the command line, or are for another kind of model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from typing import NamedTuple
 
 from translucid.cli.flags import with_flags
 from translucid.engines import combinations
@@ -52,3 +53,81 @@ def refuse_together(options: Mapping[str, object]) -> None:
     for name, needed in NEEDS.items():
         if options.get(name) and not options.get(needed):
             raise UserError(f"{name} is for {needed}", fix=f"Add {needed}, or leave {name} out.")
+
+
+class Unsuitable(NamedTuple):
+    """Options that a command does not take in some case, and why."""
+
+    why: str
+    options: tuple[str, ...]
+    fix: str = "Leave it out."
+
+
+_FOR_TEXTS = "is for texts, this model reads images"
+_FOR_IMAGES = "is for images, this model reads text"
+_FOR_TRANSLATIONS = "is for translations, this model classifies texts"
+_OF_TRANSLATORS = (
+    *("--reference", "--by-length", "--alignments", "--keep-best", "--split-sentences", "--terms"),
+    "--separate-lines",
+)
+_OF_CAPTIONERS = "--images", "--gold"
+_OF_WRITERS = "--hypotheses", "--beam", "--samples", "--ensemble"
+_OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", "--ablate", "--context", "--language-piece"
+_OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
+UNSUITABLE = {
+    "evaluate": {
+        "images": [Unsuitable(_FOR_TEXTS, (*_OF_TRANSLATORS, "--ensemble"))],
+        "texts with labels": [Unsuitable(_FOR_TRANSLATIONS, (*_OF_TRANSLATORS, "--beam", *_OF_CAPTIONERS))],
+        "running text": [
+            Unsuitable("is for models that write about a source", (*_OF_TRANSLATORS, *_OF_CAPTIONERS, *_OF_WRITERS))
+        ],
+        "text": [Unsuitable(_FOR_IMAGES, _OF_CAPTIONERS)],
+        "--pivot": [
+            Unsuitable(
+                "is for one model, and --pivot takes two steps",
+                ("--alignments", "--keep-best", "--terms", "--separate-lines"),
+                "Leave one of them out.",
+            )
+        ],
+    },
+    "look": {
+        "images": [Unsuitable(_FOR_TEXTS, _OF_SOURCE_TEXTS)],
+        "texts with labels": [
+            Unsuitable(_FOR_TRANSLATIONS, (*_OF_SOURCE_TEXTS, "--layer", "--head", "--lens", "--method"))
+        ],
+        "--lens": [Unsuitable("does not go with --lens", _OF_ATTENTION)],
+        "--lens tuned": [
+            Unsuitable(
+                "does not go with --lens tuned, which was learned with all heads", ("--ablate",), "Use --lens logit."
+            )
+        ],
+        "--lens decoder": [Unsuitable("does not go with --lens decoder: the decoder writes freely", ("--target",))],
+    },
+    "explain": {
+        "images": [Unsuitable(_FOR_TEXTS, ("--k", "--context"))],
+        "texts with labels": [
+            Unsuitable(_FOR_IMAGES, ("--share",)),
+            Unsuitable(_FOR_TRANSLATIONS, ("--word", "--context")),
+        ],
+        "text": [Unsuitable(_FOR_IMAGES, ("--share", "--save"))],
+    },
+}
+"""By command, the options that it does not take for a model that reads something, or with another option."""
+
+
+def refuse_unsuitable(command: str, flags: Container[str], *cases: str) -> None:
+    """Check that a command has no option that it does not take in these cases.
+
+    Args:
+        command: the name of the command.
+        flags: the options that were given.
+        cases: what the model reads, or other options.
+
+    Raises:
+        UserError: it has one.
+    """
+    for case in cases:
+        for why, options, fix in UNSUITABLE[command].get(case, ()):
+            for name in options:
+                if name in flags:
+                    raise UserError(f"{name} {why}", fix=fix)

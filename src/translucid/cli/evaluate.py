@@ -37,9 +37,9 @@ from bitext.pair import Pair
 from bitext.readers.lines import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
-from translucid.cli.combinations import refuse_together
+from translucid.cli.combinations import refuse_together, refuse_unsuitable
 from translucid.cli.printing import print_json, print_samples, print_scores, with_examples
-from translucid.cli.run_kinds import refuse_for, refuse_without_context, steps_of
+from translucid.cli.run_kinds import refuse_without_context, steps_of
 from translucid.data.readers.corpus import CorpusName, Direction, read_lines, read_pairs
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
@@ -52,22 +52,6 @@ if TYPE_CHECKING:
     from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
     from translucid.runs.configuration import Configuration
     from translucid.terminology.term_score import TermScore
-
-
-FOR_TRANSLATORS = (
-    "--reference",
-    "--by-length",
-    "--alignments",
-    "--keep-best",
-    "--split-sentences",
-    "--terms",
-    "--separate-lines",
-)
-"""The options that only translators have."""
-FOR_CAPTIONERS = ("--images", "--gold")
-"""The options that only captioners have."""
-FOR_SOURCES = ("--hypotheses", "--beam", "--samples", "--ensemble")
-"""The options of models that write about a source, unlike language models."""
 
 
 class TestSet(NamedTuple):
@@ -161,27 +145,23 @@ def evaluate(
     refuse_to_replace(report.hypotheses, report.overwrite)
     first_step, configuration = steps_of(run, translation.pivot, languages)
     data = data._replace(test=test)
+    refuse_unsuitable("evaluate", flags, configuration.model.reads)
     match configuration.model.reads:
         case "images":
-            refuse_for("texts", (*FOR_TRANSLATORS, "--ensemble"), flags)
             from translucid.captions.views import evaluate_captions
 
             evaluate_captions(run, configuration, data, scoring, report, translation)
         case "texts with labels":
-            refuse_for("translations", (*FOR_TRANSLATORS, "--beam", *FOR_CAPTIONERS), flags)
             from translucid.language.views import evaluate_labels
 
             evaluate_labels([run, *(translation.ensemble or [])], test, report, translation.device)
         case "running text":
-            for name in (*FOR_TRANSLATORS, *FOR_CAPTIONERS, *FOR_SOURCES):
-                if name in flags:
-                    raise UserError(f"{name} is for models that write about a source", fix="Leave it out.")
             from translucid.language.views import evaluate_texts
 
             evaluate_texts(run, configuration, test, report, translation.device)
         case _:  # a translator
-            refuse_for("images", FOR_CAPTIONERS, flags)
-            _refuse_with_pivot(flags)
+            if translation.pivot:
+                refuse_unsuitable("evaluate", flags, "--pivot")
             refuse_without_context(configuration, run, {"--separate-lines": translation.separate_lines})
             _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms, languages)
 
@@ -306,12 +286,6 @@ def _pairs(configuration: Configuration, first_step: FirstStep | None, test: lis
         raise UserError("the test files go in opposite directions", fix="Evaluate one direction at a time.")
     pairs = read_pairs(*files, languages=languages, documents=True)
     return [pair.swapped for pair in pairs] if are_reversed == {True} else list(pairs)
-
-
-def _refuse_with_pivot(flags: dict[str, object]) -> None:
-    for name in ("--alignments", "--keep-best", "--terms", "--separate-lines"):
-        if flags.get("--pivot") and flags.get(name):
-            raise UserError(f"{name} is for one model, and --pivot takes two steps", fix="Leave one of them out.")
 
 
 def _refuse_alignments(run: Path, configuration: Configuration, data: TestSet, scoring: Scoring) -> None:

@@ -28,8 +28,9 @@ from typer import Option
 from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.arguments import refuse_to_save
+from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
-from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
+from translucid.cli.run_kinds import captioner_of, classifier_of, configuration_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.file_formats import refuse_untranslated
@@ -106,19 +107,16 @@ def explain(
         raise UserError("--word is for --instead-of", fix="Give both, or leave it out.")
     flags = option.changed_flags(options, output)
     refuse_to_save(output.save, output.overwrite, KINDS)
+    refuse_unsuitable("explain", flags, configuration_of(run).model.reads)
     if captioner := captioner_of(run, options.device):
-        refuse_for("texts", ["--k", "--context"], flags)
         _explain_image(captioner, run, text, options, output)
         return
     refuse_file_names([text])
-    refuse_for("images", ["--share"], flags)
     if classifier := classifier_of(run, options.device):
         from translucid.language.views import explain_label
 
-        refuse_for("translations", ["--word", "--context"], flags)
         explain_label(classifier, text, options, output)
         return
-    refuse_for("images", ["--save"], flags)
     _explain_translation(run, text, options, languages, as_json=output.as_json)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from translucid.ground.console import Console
 
 _SAME_NAME = """
-ablate adapter alignments beam check choose context device elmo engine filter_worst inflect_terms keep_references
+ablate adapter alignments beam check choose context device engine filter_worst inflect_terms keep_references
 language_piece latency max_tokens memory_from method mix model out output pairs pivot port preset proxies quantization
 sample separate_lines shortlists size split_sentences target_text terms terms_mode test text threshold token_scores
 tokenize top_candidates train train_alignments tune_on valid valid_general word_level workers wrapped
@@ -23,6 +23,7 @@ FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAME.split()},
     "address": "--ray",
     "begin_from": "--init-from",
+    "elmo": "train --elmo",
     "form": "--format",
     "heads": "--ablate",
     "kind": "--features",

@@ -25,7 +25,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -35,8 +35,9 @@ from typer import Argument, Option
 from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_save
+from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
-from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
+from translucid.cli.run_kinds import captioner_of, classifier_of, configuration_of
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
@@ -155,13 +156,15 @@ def look(
     saving.refuse_impossible()
     view.refuse_impossible()
     flags = option.changed_flags(view, saving)
-    text_flags = "--flow", "--tsv", "--why", "--ablate", "--context", "--language-piece"
     if view.lens:
-        refuse_with_lens(view, saving.save, flags)
+        refuse_unsuitable("look", flags, "--lens", f"--lens {view.lens}")
+        if view.lens == "decoder" and saving.save and saving.save.suffix.lower() not in _KINDS:
+            fix = "End it in .html or .json."
+            raise UserError("is no kind that translations are saved as", file=saving.save, fix=fix)
+    refuse_unsuitable("look", flags, configuration_of(run).model.reads)
     if captioner := captioner_of(run, view.device):
         from translucid.captions.views import look_at_image
 
-        refuse_for("texts", text_flags, flags)
         if view.lens:
             look_at_layers_of_captioner(captioner, text, view, saving.save)
             return
@@ -171,7 +174,6 @@ def look(
     if classifier := classifier_of(run, view.device):
         from translucid.language.views import look_at_text
 
-        refuse_for("translations", (*text_flags, "--layer", "--head", "--lens", "--method"), flags)
         look_at_text(classifier, text, view.target, saving.save)
         return
     _look_at_translation(run, text, view, saving, languages)
@@ -327,29 +329,8 @@ def _save_all(translator: Translator, files: list[str], save: Path, *, contribut
     log.print(f"saved: {save}, {count:,} pairs", soft_wrap=True)
 
 
-_ATTENTION_FLAGS = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
 _KINDS = ".html", ".json"
 """The formats in which the DecoderLens is saved."""
-
-
-def refuse_with_lens(view: View, save: Path | None, flags: Container[str]) -> None:
-    """Check, before any work, that the options can be combined with a lens; `flags` are the given ones.
-
-    Raises:
-        UserError: one does not.
-    """
-    for name in _ATTENTION_FLAGS:
-        if name in flags:
-            raise UserError(f"{name} does not go with --lens", fix="Leave it out.")
-    if view.lens == "tuned" and view.ablate:
-        what = "--ablate does not go with --lens tuned, which was learned with all heads"
-        raise UserError(what, fix="Use --lens logit.")
-    if view.lens != "decoder":
-        return
-    if view.target is not None:
-        raise UserError("--target does not go with --lens decoder: the decoder writes freely", fix="Leave it out.")
-    if save and save.suffix.lower() not in _KINDS:
-        raise UserError("is no kind that translations are saved as", file=save, fix="End it in .html or .json.")
 
 
 def look_at_layers(translator: Translator, text: str, view: View, save: Path | None) -> None:

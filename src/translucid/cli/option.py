@@ -178,7 +178,7 @@ class Terms(NamedTuple):
 def changed_flags(*groups: Any) -> dict[str, object]:
     """Return by flag the options of groups that differ from their defaults; all have the value True.
 
-    That is what `refuse_together` and `refuse_for` check.
+    That is what `refuse_together` and `refuse_unsuitable` check.
     """
     changed: dict[str, object] = {}
     for group in groups:

@@ -1,10 +1,10 @@
-"""Loading of a run by what its model reads, and checks that options are for that kind of model."""
+"""Loading of a run by what its model reads."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from translucid.ground.errors import UserError
 
@@ -86,22 +86,3 @@ def refuse_without_context(configuration: Configuration, run: Path, flags: Mappi
     if given_flags and not configuration.data.context:
         what = f"{given_flags[0]} is for runs with document context, and this one was trained without"
         raise UserError(what, file=run, fix="Leave it out, or train a run with data.context.")
-
-
-def refuse_for(
-    purpose: Literal["texts", "images", "translations"], names: Iterable[str], flags: Container[str]
-) -> None:
-    """Check that no option was given that is for another kind of model.
-
-    Args:
-        purpose: what the options are for.
-        names: the options.
-        flags: the options that were given.
-
-    Raises:
-        UserError: one of them was given.
-    """
-    behavior = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[purpose]
-    for name in names:
-        if name in flags:
-            raise UserError(f"{name} is for {purpose}, this model {behavior}", fix="Leave it out.")

@@ -117,6 +117,7 @@ def test_each_parameter_in_a_message_has_a_flag_and_each_flag_exists():
             "Resume it with `train(resume=True, out=runs/a (1))`.",
             "Resume it with translucid train --resume --out runs/a (1).",
         ),
+        ("its weights (`begin_from=runs/a(1)`)", "its weights (--init-from runs/a(1))"),
         ("If you trust it, `allow_code(a.py)`.", "If you trust it, write translucid --code a.py before the command."),
         ("`keys()` lists all keys.", "`translucid models --keys` lists all keys."),
         ("`settings` 'a' has no value. Write `key=value`.", "--set 'a' has no value. Write --set key=value."),

@@ -72,7 +72,7 @@ SETTINGS_OF = {
 }
 """The settings that stand for options, in commands that lack these."""
 _NAMES = "|".join(map(re.escape, sorted(FLAGS, key=len, reverse=True)))
-REFERENCE = re.compile(rf"`(?P<name>{_NAMES})(?:[=(](?P<value>[^`]*?)\)?)?`")
+REFERENCE = re.compile(rf"`(?P<name>{_NAMES})(?:(?P<opening>[=(])(?P<value>[^`]*))?`")
 """A parameter or function in a message, perhaps with a value, as an argument or after an equals sign."""
 
 
@@ -89,6 +89,8 @@ def _flag(reference: re.Match[str]) -> str:
     flag, value = FLAGS[reference["name"]], reference["value"]
     if value is None:
         return flag
+    if "(" in reference["name"] + reference["opening"]:
+        value = value.removesuffix(")")
     value = value.strip('"')
     return flag.format(value) if "{}" in flag else f"{flag} {value}"
 

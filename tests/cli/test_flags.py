@@ -100,7 +100,7 @@ def test_each_parameter_in_a_message_has_a_flag_and_each_flag_exists():
     assert {flag for text in FLAGS.values() for flag in FLAG.findall(text)} <= all_flags()
     table = {name for row in CONFLICTS for name in row[:2]} | NEEDS.keys() | {*NEEDS.values()}
     for cases in UNSUITABLE.values():
-        table.update(name for rows in cases.values() for row in rows for name in row.options)
+        table.update(*cases.values())
     assert {flag for text in table for flag in FLAG.findall(text)} <= all_flags()
     for kind in KINDS:  # an interrupted job names its fields
         used |= {field.name for field in fields(kind)}

@@ -8,7 +8,6 @@ import pytest
 
 import translucid
 from translucid.captions.demonstration import train_caption_demo
-from translucid.captions.job import CaptionJob
 from translucid.cli.main import run
 from translucid.cli.memory import _train_update
 from translucid.decoding.decoding_options import DecodingOptions
@@ -17,8 +16,7 @@ from translucid.engines.tuning import Tuning
 from translucid.ground.console import Console
 from translucid.jobs.cluster import ray_cluster
 from translucid.jobs.job import TranslationJob
-from translucid.language.classification_job import ClassifyJob
-from translucid.language.generation_job import GenerateJob
+from translucid.jobs.processes import processes
 from translucid.lessons.demonstration import train_demo
 from translucid.lessons.runs import demo_run, recurrent_run
 from translucid.runs.configuration import resolve
@@ -115,11 +113,23 @@ def test_the_demo_measures_its_validation_sentences_on_the_device(tmp_path, monk
     assert devices == ["cpu"]
 
 
-@pytest.mark.parametrize("kind", [TranslationJob, CaptionJob, ClassifyJob, GenerateJob])
-def test_a_worker_gets_the_job_on_its_device(kind):
-    """Each process of `--workers` has its own GPU."""
-    job = kind(Path("run"), DecodingOptions()) if kind is not ClassifyJob else kind(Path("run"))
-    assert (job.device, job.on("cuda:1").device) == ("auto", "cuda:1")
+def test_each_process_of_a_job_has_its_own_gpu(monkeypatch):
+    jobs = []
+
+    class Process:
+        process = SimpleNamespace(kill=lambda: None, join=lambda: None)
+        pipe = SimpleNamespace(close=lambda: None)
+
+        def __init__(self, job, threads):
+            jobs.append(job)
+
+        def receive(self):
+            return "cuda"
+
+    monkeypatch.setattr("translucid.jobs.processes._Process", Process)
+    monkeypatch.setattr("translucid.jobs.processes.device_of_worker", lambda device, i: f"{device}:{i}")
+    with processes(TranslationJob(Path("run"), DecodingOptions(), device="cuda"), 2) as executor:
+        assert executor.device == "cuda" and [job.device for job in jobs] == ["cuda:0", "cuda:1"]
 
 
 def test_a_cluster_checks_a_job_on_the_cpu_and_gives_each_worker_a_gpu(monkeypatch):

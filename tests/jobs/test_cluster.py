@@ -11,7 +11,6 @@ from translucid.jobs.cluster import ray_cluster
 from translucid.jobs.job import TranslationJob, in_this_process
 from translucid.jobs.output import FileOutput
 from translucid.jobs.running import run
-from translucid.jobs.windows import Reader
 
 WINDOW = 48
 
@@ -62,9 +61,7 @@ def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
 
     def write_to(out, executor, **options):
         with text.open("rb") as stream:
-            return run(
-                job, Reader(stream, job.window), FileOutput(tmp_path / out), executor, say=messages.append, **options
-            )
+            return run(job, stream, FileOutput(tmp_path / out), executor, say=messages.append, **options)
 
     assert write_to("one", in_this_process(job)) == 1
     with pytest.raises(KeyboardInterrupt):

@@ -12,7 +12,6 @@ from translucid.jobs import output as output_module
 from translucid.jobs import running
 from translucid.jobs.job import Done
 from translucid.jobs.output import FileOutput, StreamOutput
-from translucid.jobs.windows import Reader
 
 TEXT = b"".join(b"line %d\n" % i for i in range(20)) + b"ca\xf1a\nlong\nthe last"
 SIZE = 4
@@ -77,9 +76,7 @@ def translate(file, text=TEXT, job=None, stop_before=None, stream=io.BytesIO):
     """Run the job; return the number of bad lines and the messages."""
     messages = []
     output = FileOutput(file) if file else StreamOutput()
-    job = job or UppercaseJob()
-    reader = Reader(stream(text), job.window)
-    bad = running.run(job, reader, output, uppercase_executor(stop_before), say=messages.append)
+    bad = running.run(job or UppercaseJob(), stream(text), output, uppercase_executor(stop_before), say=messages.append)
     return bad, messages
 
 

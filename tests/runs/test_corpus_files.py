@@ -80,7 +80,7 @@ def test_a_damaged_corpus_is_rebuilt_and_reported(file, tmp_path):
     content[100] ^= 1
     ids.write_bytes(content)
     output = train(tmp_path / "run", file, steps=9, resume=True)
-    assert "target.ids: is damaged or cut short. --resume builds it again" in output
+    assert "target.ids: is damaged or cut short. `resume=True` builds it again" in output
     assert "resumed at step 6" in output
 
 

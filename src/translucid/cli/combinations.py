@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import NamedTuple
 
 from translucid.cli.flags import with_flags
 from translucid.engines import combinations
@@ -55,14 +54,6 @@ def refuse_together(options: Mapping[str, object]) -> None:
             raise UserError(f"{name} is for {needed}", fix=f"Add {needed}, or leave {name} out.")
 
 
-class Unsuitable(NamedTuple):
-    """Options that a command does not take in some case, and why."""
-
-    why: str
-    options: tuple[str, ...]
-    fix: str = "Leave it out."
-
-
 _FOR_TEXTS = "is for texts, this model reads images"
 _FOR_IMAGES = "is for images, this model reads text"
 _FOR_TRANSLATIONS = "is for translations, this model classifies texts"
@@ -74,60 +65,32 @@ _OF_CAPTIONERS = "--images", "--gold"
 _OF_WRITERS = "--hypotheses", "--beam", "--samples", "--ensemble"
 _OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", "--ablate", "--context", "--language-piece"
 _OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
-UNSUITABLE = {
-    "evaluate": {
-        "images": [Unsuitable(_FOR_TEXTS, (*_OF_TRANSLATORS, "--ensemble"))],
-        "texts with labels": [Unsuitable(_FOR_TRANSLATIONS, (*_OF_TRANSLATORS, "--beam", *_OF_CAPTIONERS))],
-        "running text": [
-            Unsuitable("is for models that write about a source", (*_OF_TRANSLATORS, *_OF_CAPTIONERS, *_OF_WRITERS))
-        ],
-        "text": [Unsuitable(_FOR_IMAGES, _OF_CAPTIONERS)],
-        "--pivot": [
-            Unsuitable(
-                "is for one model, and --pivot takes two steps",
-                ("--alignments", "--keep-best", "--terms", "--separate-lines"),
-                "Leave one of them out.",
-            )
-        ],
+UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
+    ("evaluate", "images"): {_FOR_TEXTS: (*_OF_TRANSLATORS, "--ensemble")},
+    ("evaluate", "texts with labels"): {_FOR_TRANSLATIONS: (*_OF_TRANSLATORS, "--beam", *_OF_CAPTIONERS)},
+    ("evaluate", "running text"): {
+        "is for models that write about a source": (*_OF_TRANSLATORS, *_OF_CAPTIONERS, *_OF_WRITERS)
     },
-    "look": {
-        "images": [Unsuitable(_FOR_TEXTS, _OF_SOURCE_TEXTS)],
-        "texts with labels": [
-            Unsuitable(_FOR_TRANSLATIONS, (*_OF_SOURCE_TEXTS, "--layer", "--head", "--lens", "--method"))
-        ],
-        "--lens": [Unsuitable("does not go with --lens", _OF_ATTENTION)],
-        "--lens tuned": [
-            Unsuitable(
-                "does not go with --lens tuned, which was learned with all heads", ("--ablate",), "Use --lens logit."
-            )
-        ],
-        "--lens decoder": [Unsuitable("does not go with --lens decoder: the decoder writes freely", ("--target",))],
-    },
-    "explain": {
-        "images": [Unsuitable(_FOR_TEXTS, ("--k", "--context"))],
-        "texts with labels": [
-            Unsuitable(_FOR_IMAGES, ("--share",)),
-            Unsuitable(_FOR_TRANSLATIONS, ("--word", "--context")),
-        ],
-        "text": [Unsuitable(_FOR_IMAGES, ("--share", "--save"))],
-    },
+    ("evaluate", "text"): {_FOR_IMAGES: _OF_CAPTIONERS},
+    ("look", "images"): {_FOR_TEXTS: _OF_SOURCE_TEXTS},
+    ("look", "texts with labels"): {_FOR_TRANSLATIONS: (*_OF_SOURCE_TEXTS, "--layer", "--head", "--lens", "--method")},
+    ("look", "--lens"): {"does not go with --lens": _OF_ATTENTION},
+    ("look", "--lens decoder"): {"does not go with --lens decoder: the decoder writes freely": ("--target",)},
+    ("explain", "images"): {_FOR_TEXTS: ("--k", "--context")},
+    ("explain", "texts with labels"): {_FOR_IMAGES: ("--share",), _FOR_TRANSLATIONS: ("--word", "--context")},
+    ("explain", "text"): {_FOR_IMAGES: ("--share", "--save")},
 }
-"""By command, the options that it does not take for a model that reads something, or with another option."""
+"""The options that a command does not take for a model that reads something, or with another option, and why."""
 
 
 def refuse_unsuitable(command: str, flags: Container[str], *cases: str) -> None:
-    """Check that a command has no option that it does not take in these cases.
-
-    Args:
-        command: the name of the command.
-        flags: the options that were given.
-        cases: what the model reads, or other options.
+    """Check that a command has no flags that it does not take in these cases: what the model reads, or other flags.
 
     Raises:
         UserError: it has one.
     """
     for case in cases:
-        for why, options, fix in UNSUITABLE[command].get(case, ()):
+        for why, options in UNSUITABLE.get((command, case), {}).items():
             for name in options:
                 if name in flags:
-                    raise UserError(f"{name} {why}", fix=fix)
+                    raise UserError(f"{name} {why}", fix="Leave it out.")

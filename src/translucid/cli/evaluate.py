@@ -160,8 +160,7 @@ def evaluate(
 
             evaluate_texts(run, configuration, test, report, translation.device)
         case _:  # a translator
-            if translation.pivot:
-                refuse_unsuitable("evaluate", flags, "--pivot")
+            _refuse_with_pivot(flags)
             refuse_without_context(configuration, run, {"--separate-lines": translation.separate_lines})
             _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms, languages)
 
@@ -286,6 +285,12 @@ def _pairs(configuration: Configuration, first_step: FirstStep | None, test: lis
         raise UserError("the test files go in opposite directions", fix="Evaluate one direction at a time.")
     pairs = read_pairs(*files, languages=languages, documents=True)
     return [pair.swapped for pair in pairs] if are_reversed == {True} else list(pairs)
+
+
+def _refuse_with_pivot(flags: dict[str, object]) -> None:
+    for name in ("--alignments", "--keep-best", "--terms", "--separate-lines"):
+        if flags.get("--pivot") and flags.get(name):
+            raise UserError(f"{name} is for one model, and --pivot takes two steps", fix="Leave one of them out.")
 
 
 def _refuse_alignments(run: Path, configuration: Configuration, data: TestSet, scoring: Scoring) -> None:

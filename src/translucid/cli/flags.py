@@ -15,8 +15,8 @@ from translucid.ground.console import Console
 _SAME_NAME = """
 ablate adapter alignments beam check choose context device engine filter_worst inflect_terms keep_references
 language_piece latency max_tokens memory_from method mix model out output pairs pivot port preset proxies quantization
-sample separate_lines shortlists size split_sentences target_text terms terms_mode test text threshold token_scores
-tokenize top_candidates train train_alignments tune_on valid valid_general word_level workers wrapped
+reverse sample separate_lines shortlists size split_sentences target_text terms terms_mode test text threshold
+token_scores tokenize top_candidates train train_alignments tune_on valid valid_general word_level workers wrapped
 """
 """Parameters whose flags have their names."""
 FLAGS = {
@@ -31,12 +31,10 @@ FLAGS = {
     "passes": "--dropout-passes",
     "ranking": "--rerank-with",
     "ray_cluster": "--ray",
-    "reverse": "--reverse",
     "risk_candidates": "--mbr",
     "settings": "--set",
     "source": "--source-language",
     "target": "--target-language",
-    # Flags without a value, and values that are written otherwise.
     "data.tokenizer.vocabulary=N": "--set data.tokenizer.vocabulary=N",
     "key=value": "--set key=value",
     "overwrite=True": "--overwrite",
@@ -45,14 +43,10 @@ FLAGS = {
     "shares_vocabulary=True": "--vocabulary teacher",
     "significance=False": "--no-significance",
     'words=("a", "b")': "--words a/b",
-    # Functions, and parameters of other commands.
     "Translator.ranked": "translate --rerank-with",
     "TranslationMemory.add": "translucid memory add MEMORY FILES --source-language en --target-language es",
     "allow_code": "write translucid --code {} before the command",
-    "export_ctranslate2": "--to ctranslate2",
-    "export_huggingface": "--to huggingface",
-    "export_marian": "--to marian",
-    "export_onnx": "--to onnx",
+    **{f"export_{kind}": f"--to {kind}" for kind in ("ctranslate2", "huggingface", "marian", "onnx")},
     "export_onnx()": "export it --to onnx",
     "fit_alignment": "translucid tune --alignments",
     "fit_confidence": "translucid tune --confidence",
@@ -109,8 +103,7 @@ def with_own_options(message: str, own: Container[str]) -> str:
 @contextmanager
 def flags_in_messages() -> Iterator[None]:
     """Within the context, consoles on standard error name flags for the parameters in messages."""
-    before = Console.named
-    Console.named = with_flags
+    before, Console.named = Console.named, with_flags
     try:
         yield
     finally:

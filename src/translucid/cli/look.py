@@ -158,6 +158,9 @@ def look(
     flags = option.changed_flags(view, saving)
     if view.lens:
         refuse_unsuitable("look", flags, "--lens", f"--lens {view.lens}")
+        if view.lens == "tuned" and view.ablate:
+            what = "--ablate does not go with --lens tuned, which was learned with all heads"
+            raise UserError(what, fix="Use --lens logit.")
         if view.lens == "decoder" and saving.save and saving.save.suffix.lower() not in _KINDS:
             fix = "End it in .html or .json."
             raise UserError("is no kind that translations are saved as", file=saving.save, fix=fix)

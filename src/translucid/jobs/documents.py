@@ -23,32 +23,26 @@ from translucid.ground.atomic import write_output
 from translucid.jobs.job import Done, Executor, Say, TranslationJob, TranslationModels, as_lines
 from translucid.jobs.output import FileOutput, PartRecord, StreamOutput
 from translucid.jobs.running import run
-from translucid.jobs.windows import RecordReader, Window
+from translucid.jobs.windows import Window
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE
 
 
 class SegmentRecord(NamedTuple):
     """What a worker needs of a segment."""
 
-    text: str
-    marks: tuple[Mark, ...]
+    source: TaggedText
     syntax: PlaceholderSyntax
+    """That of the source, which its representation lacks."""
     longest: int | None
-    """The largest number of characters of the translation, if the document limits it."""
-    before: tuple[str, ...]
+    before: Sequence[str]
     """The texts before it in the document."""
 
     @classmethod
-    def of(cls, segment: Segment, before: Iterable[str] = ()) -> SegmentRecord:
+    def of(cls, segment: Segment, before: Sequence[str] = ()) -> SegmentRecord:
         """Return the record of a segment, whose kept elements are marks as any."""
-        source = segment.source
-        marks = tuple(Mark(mark.offset, mark.raw, mark.side, mark.pair) for mark in source.marks)
-        return cls(source.text, marks, with_patterns(source.syntax, ()), segment.longest, tuple(before))
-
-    @property
-    def source(self) -> TaggedText:
-        """The text with its marks."""
-        return TaggedText(self.text, self.marks, self.syntax)
+        marks = tuple(Mark(mark.offset, mark.raw, mark.side, mark.pair) for mark in segment.source.marks)
+        syntax = with_patterns(segment.source.syntax, ())
+        return cls(TaggedText(segment.source.text, marks, syntax), syntax, segment.longest, before)
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,7 @@ def translate_document(
 
     records = [SegmentRecord.of(segments[i], before[i] if before else ()) for i in numbers]
     destination = FilledFile(output, filled) if output else FilledStream(filled)
-    run(job, RecordReader(records, job.window), destination, executor, say=say, advance=advance, summary=warnings_of)
+    run(job, records, destination, executor, say=say, advance=advance, summary=warnings_of)
 
 
 def texts_before(job: SegmentJob, document: Document) -> list[list[str]]:

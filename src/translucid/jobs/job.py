@@ -11,11 +11,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
@@ -142,10 +142,6 @@ class LineJob(ABC):
     def files_beside_run(self) -> dict[str, Any]:
         """Return the fingerprints of further files that determine the output."""
         return {}
-
-    def on(self, device: str) -> Self:
-        """Return the same job on another device."""
-        return replace(self, device=device)
 
 
 class Executor(Protocol):

@@ -7,6 +7,7 @@ import signal
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -31,7 +32,7 @@ def processes(job: LineJob, count: int) -> Iterator[Executor]:
     try:
         threads = max(1, cores() // count)
         for i in range(count):
-            workers.append(_Process(job.on(device_of_worker(job.device, i)), threads))
+            workers.append(_Process(replace(job, device=device_of_worker(job.device, i)), threads))
         # A worker sends the kind of its device when the model is loaded.
         (device,) = {worker.receive() for worker in workers}
         yield _InOrder(workers, device)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,7 @@ def run_with_progress(
 
     Args:
         job: the job.
-        text: the input as bytes; lines end at a line feed. A stream that can't be rewound must be at its beginning.
+        text: the input, as in `run`.
         output: the file to write; standard output if there is none.
         executor: the workers.
         label: the label of the progress bar.
@@ -67,13 +67,12 @@ def run_with_progress(
         console.print(line, soft_wrap=True)
 
     with text as lines, progress_bar(console, label, total, hidden=hidden) as advance:
-        reader = Reader(lines, job.window, wrapped=job.wrapped)
-        return run(job, reader, output_to(output), executor, say=say, advance=advance, summary=summary)
+        return run(job, lines, output_to(output), executor, say=say, advance=advance, summary=summary)
 
 
 def run(
     job: LineJob,
-    reader: Reader | RecordReader,
+    text: BinaryIO | Sequence[object],
     output: Output,
     executor: AbstractContextManager[Executor],
     *,
@@ -85,7 +84,7 @@ def run(
 
     Args:
         job: the job.
-        reader: divides the input into windows.
+        text: lines of bytes, or records. A stream that can't be rewound must be at its beginning.
         output: the file or stream to write.
         executor: the workers. They start after the output is locked, and before anything is written.
         say: called with each message for the user.
@@ -102,7 +101,7 @@ def run(
         stack.enter_context(output)
         execute = stack.enter_context(executor)
         record = output.earlier_record(partial(job.identity, execute.device), say)
-        record = _resumed(reader, output, record, say)
+        reader, record = _resume(job, text, output, record, say)
         output.begin(record)
         # A message, as the progress bar counts only the new lines.
         if record.place.lines:
@@ -132,13 +131,25 @@ def run(
     return record.bad
 
 
-def _resumed(reader: Reader | RecordReader, output: Output, record: PartRecord, say: Say) -> PartRecord:
-    """Skip what an earlier run has processed; start at the beginning if it has changed since."""
+def _reader(job: LineJob, text: BinaryIO | Sequence[object]) -> Reader | RecordReader:
+    if isinstance(text, Sequence):
+        return RecordReader(text, job.window)
+    return Reader(text, job.window, wrapped=job.wrapped)
+
+
+def _resume(
+    job: LineJob, text: BinaryIO | Sequence[object], output: Output, record: PartRecord, say: Say
+) -> tuple[Reader | RecordReader, PartRecord]:
+    """Skip what an earlier run has processed; start at the beginning if the text has changed since."""
+    start = None if isinstance(text, Sequence) or not text.seekable() else text.tell()
+    reader = _reader(job, text)
     if reader.skip_to(record.place):
-        return record
+        return reader, record
     assert isinstance(output, FileOutput)  # nothing else has an earlier run
-    if not reader.restart():
-        what = f"standard input is not what the interrupted run read up to line {record.place.lines:,}"
-        raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part_file}.")
+    if not isinstance(text, Sequence):
+        if start is None:
+            what = f"standard input is not what the interrupted run read up to line {record.place.lines:,}"
+            raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part_file}.")
+        text.seek(start)
     output.discard("the input has changed", say)
-    return PartRecord(identity=record.identity)
+    return _reader(job, text), PartRecord(identity=record.identity)

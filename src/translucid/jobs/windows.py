@@ -46,18 +46,8 @@ class Reader:
     def __init__(self, stream: BinaryIO, size: int = WINDOW, *, wrapped: bool = False) -> None:
         """`size`: lines in a window; a window of `wrapped` text ends with a paragraph, or has twice as many lines."""
         self.stream, self.size, self.wrapped = stream, size, wrapped
-        self.start = stream.tell() if stream.seekable() else None
         self.place, self.digest = Place(), sha256()
         self.earlier: deque[bytes] = deque(maxlen=MAX_SENTENCES)
-
-    def restart(self) -> bool:
-        """Go back to the beginning; return whether that is possible."""
-        if self.start is None:
-            return False
-        self.stream.seek(self.start)
-        self.place, self.digest = Place(), sha256()
-        self.earlier.clear()
-        return True
 
     def skip_to(self, place: Place) -> bool:
         """Read from the beginning to a place; return whether the text up to there is the same as before."""
@@ -100,15 +90,10 @@ class RecordReader:
     def __init__(self, records: Sequence[object], size: int) -> None:
         """`size`: records in a window."""
         self.records, self.size = records, size
-        self.restart()
-
-    def restart(self) -> bool:
-        """Go back to the beginning; return that this is possible."""
         self.place, self.digest = Place(), sha256()
-        return True
 
     def skip_to(self, place: Place) -> bool:
-        """Read from the beginning to a place; return whether the records up to there are the same as before."""
+        """Read up to a place, as `Reader.skip_to` does."""
         self._read(place.lines)
         return self.place == place
 

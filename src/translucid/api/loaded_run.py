@@ -74,7 +74,7 @@ class EnsembleRuns:
                 )
                 raise UserError(what, file=folder.path, fix=f"{fix}.")
             if member_configuration.data.reverse != configuration.data.reverse:
-                fix = "`Translator.ranked` ranks translations by it."
+                fix = "`Translator.ranking` ranks translations by it."
                 raise UserError(f"translates the other way round than {run.path}", file=folder.path, fix=fix)
             runs.append((folder, member_configuration))
         return cls(runs, tokenizer)

@@ -43,7 +43,7 @@ FLAGS = {
     "shares_vocabulary=True": "--vocabulary teacher",
     "significance=False": "--no-significance",
     'words=("a", "b")': "--words a/b",
-    "Translator.ranked": "translate --rerank-with",
+    "Translator.ranking": "translate --rerank-with",
     "TranslationMemory.add": "translucid memory add MEMORY FILES --source-language en --target-language es",
     "allow_code": "write translucid --code {} before the command",
     **{f"export_{kind}": f"--to {kind}" for kind in ("ctranslate2", "huggingface", "marian", "onnx")},

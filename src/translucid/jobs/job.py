@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, asdict, dataclass, field, fields
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -204,7 +204,7 @@ class TranslationJob(LineJob):
     alignments: bool = False
     token_scores: bool = False
     adapter: str | None = None
-    """An adapter of the run, as `Translator.use` takes it."""
+    """An adapter of the run, as `Translator.with_adapter` takes it."""
     ablate: tuple[str, ...] = ()
     """The names of the attention heads that are off, as `Translator.ablated` takes them."""
     configuration: Configuration | None = None

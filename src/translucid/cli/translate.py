@@ -298,8 +298,7 @@ def _prepared(job: TranslationJob, ranking: Ranking, log: Console) -> Translatio
 def _tuned(job: TranslationJob, files: list[str], log: Console) -> TranslationJob:
     """Choose the weights of the ranking, and print the gain."""
     from translucid.api.translator import Translator
-    from translucid.engines.noisy_channel import NoisyChannel
-    from translucid.jobs.rank_tuning import tune_weights
+    from translucid.engines.noisy_channel import NoisyChannel, tune_weights
     from translucid.runs.corpus_files import pairs_of
     from translucid.runs.run_folder import RunFolder
 
@@ -308,7 +307,8 @@ def _tuned(job: TranslationJob, files: list[str], log: Console) -> TranslationJo
     translator = translator.ablated(*job.ablate)
     channel = NoisyChannel.load(job.reverse, job.configuration, translator.pipeline, job.device)
     pairs = list(pairs_of(job.configuration.data, *pair_up(files)))
-    tuned = tune_weights(translator, channel, pairs, job.options, log)
+    language = job.configuration.data.languages[1]
+    tuned = tune_weights(translator.stages, channel, pairs, job.options, language, log)
     best = tuned.weights
     log.print(
         f"--reverse-weight {best.reverse:g} --length-weight {best.length:g}: "

@@ -4,20 +4,24 @@
 
 p(x | y) is a model of the other direction, |y| the number of tokens, end token included (Li et al. 2016, arXiv
 1510.03055, section 4.3; Yee et al. 2019, arXiv 1908.05731, section 2). A search by p(y | x) alone prefers short and
-common translations; given a translation without half of the source, p(x | y) is small.
+common translations; given a translation without half of the source, p(x | y) is small. The weights can be tuned on a
+development set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from bitext.pair import Pair
+from translucid.data.readers.corpus import sources_of
 from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
+from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
 from translucid.kernels.machine import require_pytorch
@@ -27,6 +31,7 @@ from translucid.runs.run_folder import RunFolder
 if TYPE_CHECKING:
     import torch
 
+    from translucid.engines.stages import SearchStages
     from translucid.models.protocol import SequenceModel
 
 
@@ -174,3 +179,74 @@ class NoisyChannel:
             log_probs[i] = score.log_probability
         remaining = iter(log_probs)
         return [list(islice(remaining, len(nbest))) for nbest in nbest_lists]
+
+
+REVERSE = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
+LENGTH = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""The grid of weights: all combinations of the two lists."""
+
+
+class TunedWeights(NamedTuple):
+    """The best weights."""
+
+    weights: ChannelWeights
+    metric: str
+    """The metric of the score: BLEU, or chrF."""
+    score: float
+    before: float
+    """The score without reranking."""
+
+
+def tune_weights(
+    stages: SearchStages,
+    channel: NoisyChannel,
+    tune_on: Sequence[Pair],
+    options: DecodingOptions,
+    language: str | None,
+    console: Console,
+) -> TunedWeights:
+    """Score a grid of weights on hypotheses that are searched once.
+
+    Args:
+        stages: the search for hypotheses.
+        channel: the channel to tune.
+        tune_on: the development set; a pair whose source is not translated in one piece is left out.
+        options: the options of the search.
+        language: the target language, if it is known.
+        console: the console for progress.
+
+    Raises:
+        UserError: there is no pair, or the translations are too bad to distinguish weights.
+    """
+    from translucid.evaluation.metrics import Criterion
+
+    pieces, references = [], []
+    for source_pieces, pair in zip(stages.pipeline.pieces(sources_of(tune_on), split=False), tune_on, strict=True):
+        if len(source_pieces) == 1:
+            pieces.append(source_pieces[0])
+            references.append(pair.target)
+    if not pieces:
+        raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with `tune_on`.")
+    wide_options = channel.widened(options)
+    with progress_bar(console, "searching", len(pieces)) as advance:
+        nbest_lists = stages.decode(pieces, wide_options, advance)
+    with console.status("tuning the weights", is_long=True):
+        # Only the ranking depends on the weights: hypotheses are searched and scored once.
+        reverse = channel.reverse_log_probs(pieces, nbest_lists)
+        texts = []
+        for piece, nbest in zip(pieces, nbest_lists, strict=True):
+            texts.append([stages.pipeline.text(piece, hypothesis.tokens) for hypothesis in nbest])
+        criterion = Criterion([references], language)
+        before = criterion.choose_metric([candidates[0] for candidates in texts])
+        if not criterion.is_meaningful(before):
+            what = f"{criterion.name} {before:.2f} of the translations is too low to choose weights by"
+            raise UserError(what, fix="Give pairs of the run's languages with `tune_on`.")
+        metric_scores: dict[ChannelWeights, float] = {}
+        for weights in starmap(ChannelWeights, product(REVERSE, LENGTH)):
+            best_texts = []
+            for nbest, log_probs, candidates in zip(nbest_lists, reverse, texts, strict=True):
+                scores = list(map(weights.score, nbest, log_probs))
+                best_texts.append(candidates[scores.index(max(scores))])
+            metric_scores[weights] = criterion.score(best_texts)
+    best = max(metric_scores, key=metric_scores.__getitem__)
+    return TunedWeights(best, criterion.name, metric_scores[best], before)

@@ -10,7 +10,7 @@ from translucid.ground.errors import UserError
 
 COUNTS = {
     "corpora": 400,
-    "documents": 200,
+    "documents": 120,
     "texts": 150,
     "settings": 150,
     "vocabularies": 120,

@@ -182,8 +182,8 @@ def test_a_label_is_contrasted_with_another(call, mood):
 
 def test_gradients_add_up_to_what_the_label_gains(mood):
     pytest.importorskip("captum")
-    from translucid.inspection.explain.case import LabelCase
     from translucid.inspection.explain.explanation import integrated_gradients
+    from translucid.language.label_case import LabelCase
 
     member = TextClassifier.load(mood).members[0]
     (ids,) = member.ids(["the film was awful and so"])

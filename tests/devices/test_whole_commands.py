@@ -186,7 +186,7 @@ def test_every_command_with_a_device_is_tested(texts, small_run, language_run, c
 def test_served_models_and_a_traced_caption_are_on_the_device(captioner, classifier):
     with Emulation("cuda"):
         served = load([str(captioner), str(classifier)], "cpu", ServerOptions())
-        (served_captioner,), (served_classifier,) = served.captioners, served.classifiers
+        (served_captioner,), (served_classifier,) = served.others["images"], served.others["texts with labels"]
         devices = [served_captioner.model.device, served_classifier.model.members[0].device]
         assert [device.type for device in devices] == ["cpu", "cpu"]
         loaded = Captioner.load(captioner, "cuda")

@@ -14,6 +14,7 @@ from translucid.evaluation.confidence import (
     Detached,
     Measurements,
     bins,
+    calibration_error,
     cheapest,
     cross_entropy,
     detached,
@@ -26,7 +27,6 @@ from translucid.evaluation.confidence import (
     platt,
     sigmoid,
 )
-from translucid.language.classification import calibration_error
 
 HALF, QUARTER = math.log(0.5), math.log(0.25)
 MEASUREMENTS = Measurements(

@@ -11,23 +11,23 @@ import pytest
 import torch
 from PIL import Image
 
+from translucid.captions.figures import draw_saliency
 from translucid.captions.saliency_overlay import (
     AttentionResult,
     SaliencyOverlay,
     page,
     panels,
     places,
+    save_attention,
     sections_of,
     spread,
 )
 from translucid.captions.scenes import generate
 from translucid.captions.scenes.painting import boxes, paint
+from translucid.captions.terminal import drawings, place_table
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.plots import draw_saliency
-from translucid.inspection.saving import save_attention
-from translucid.inspection.terminal import drawings, place_table
 
 ROWS = COLUMNS = 4
 SIDE = 32

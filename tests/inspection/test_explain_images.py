@@ -16,7 +16,6 @@ from translucid.captions.image_cases import (
     SuperpixelCase,
     overlay_of,
     part_positions,
-    record,
     superpixels,
 )
 from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
@@ -25,7 +24,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import forced_log_probs
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method
-from translucid.inspection.explain.explanation import integrated_gradients
+from translucid.inspection.explain.explanation import integrated_gradients, record
 from translucid.models.protocol import Memory, SequenceModel
 
 SIDE, CELL = 64, 16
@@ -244,7 +243,7 @@ def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch)
 
 
 def test_overlays_of_explanations(toy, tmp_path):
-    from translucid.inspection.saving import save_saliency
+    from translucid.captions.saliency_overlay import save_saliency
 
     case = CellCase(*toy)
     erasure = explain(case, "erasure")

@@ -170,7 +170,7 @@ def test_a_pair_has_the_models_own_codes_and_terms_belong_to_the_first_pair():
 
 def test_models_that_do_not_translate_are_found_by_name():
     named = [NamedModel("one", 1), NamedModel("two", 2)]
-    without_translators = Catalog(captioners=named, generators=named[:1])
+    without_translators = Catalog(others={"images": named, "running text": named[:1]})
     assert [
         without_translators.captioner().name,
         without_translators.captioner("two").name,

@@ -7,8 +7,8 @@ import pytest
 
 from translucid import Generator, TextClassifier
 from translucid.cli.main import run as command
-from translucid.inspection.explain import contrast_labels, explain, faithfulness, random_faithfulness
-from translucid.inspection.explain.case import LabelCase
+from translucid.inspection.explain import explain, faithfulness, random_faithfulness
+from translucid.language.label_case import LabelCase, contrast_labels
 
 from .refusals import why_invalid
 

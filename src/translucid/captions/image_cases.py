@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,12 @@ from translucid.inspection.explain.case import ForcedCase, InterpolationPath
 from translucid.inspection.explain.contrast import Contrast
 from translucid.inspection.explain.explanation import (
     Explanation,
-    Faithfulness,
     explain,
     faithfulness,
     part_count,
     random_faithfulness,
 )
-from translucid.inspection.inspected import plain, rounded
+from translucid.inspection.inspected import rounded
 from translucid.models.protocol import Memory, SequenceModel
 
 GREY = 128
@@ -207,25 +205,6 @@ def overlay_of(case: ImageCase, explanation: Explanation, contrasted: Contrast |
             notes[i] += f", R² {fit:.2f}"
     support = case.saliency_map(explanation.importance.clamp(min=0))
     return SaliencyOverlay(case.pixels, explanation.target, notes, support, verb)
-
-
-def record(
-    explanation: Explanation, scores: Mapping[str, Faithfulness], contrasted: Contrast | None = None
-) -> dict[str, Any]:
-    """Return plain values: words, parts, importance rounded to five decimals, fit, faithfulness and contrast."""
-    row: dict[str, Any] = {
-        "source": explanation.source,
-        "target": explanation.target,
-        "method": explanation.method,
-        "importance": plain(explanation.importance, 5),
-        "fit": rounded(explanation.fit, 4),
-        "faithfulness": {name: score._asdict() for name, score in scores.items()},
-    }
-    if explanation.context:
-        row["context"] = explanation.context
-    if contrasted:
-        row["contrast"] = contrasted.to_json()
-    return row
 
 
 def part_positions(case: ImageCase) -> dict[str, Any]:

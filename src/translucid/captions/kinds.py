@@ -1,7 +1,9 @@
 """The record of image captioners in the table of the core, `models/kinds.py`."""
 
-from translucid.models.kinds import Task
+from translucid.models.kinds import Served, Task
 
+PACKAGES = {"lime": ("scikit-image", "skimage")}
+"""A further package that a method of explanation needs for images."""
 _OF_PIXELS = "data.mirror and data.shift are for images"
 
 CAPTIONING = Task(
@@ -15,6 +17,30 @@ CAPTIONING = Task(
     dataset="translucid.captions.dataset:ImageDataset",
     presets="translucid.captions.presets:PRESETS",
     problems="translucid.captions.options:problems",
+    commands={
+        "caption": ("Translate", "translucid.captions.caption_command:caption"),
+        "data scenes": ("", "translucid.captions.scenes_command:scenes"),
+    },
+    views={
+        "demo": "translucid.captions.demonstration:show_demo",
+        "evaluate": "translucid.captions.views:evaluate_captions",
+        "look": "translucid.captions.views:look_at_image",
+        "explain": "translucid.captions.views:explain_image",
+        "draw heads": "translucid.captions.views:heads_of_image",
+        "draw mask": "translucid.captions.views:mask_of_images",
+        "draw beam": "translucid.captions.views:beam_of_image",
+    },
+    served=Served(
+        model="translucid.captions.captioner:Captioner",
+        reads="images",
+        shows="images",
+        does="writes about images",
+        routes={
+            "POST /caption": "translucid.captions.routes:CaptionRoutes.caption",
+            "POST /caption/picture": "translucid.captions.routes:CaptionRoutes.picture",
+        },
+        explanations=("imageExplanations", PACKAGES),
+    ),
     settings={
         "data.mirror": _OF_PIXELS,
         "data.shift": _OF_PIXELS,

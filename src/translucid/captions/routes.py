@@ -10,27 +10,36 @@ from fastapi.responses import Response
 
 from bitext.cancellation import between_steps
 from translucid.captions.image_cases import image_case, saliency_record
+from translucid.captions.kinds import PACKAGES
 from translucid.captions.saliency_overlay import AttentionResult
 from translucid.decoding.decoding_options import length_penalty
 from translucid.inspection.inspected import plain, rounded_probability
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
     ContrastFields,
+    choice_field,
+    content_type,
     contrast_fields,
     flag_field,
+    form_of,
     method_field,
     number_field,
     text_field,
 )
 from translucid.serving.edge.rendering import rendered
-from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import CHOICES, MAX_INSPECTED, beam_tree, first_word
+from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
+from translucid.serving.routes.inspection import CHOICES, MAX_INSPECTED, beam_of, beam_tree, first_word
+from translucid.serving.routes.plots import pdf_response
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from translucid.captions.captioner import AlternativeCaption, Captioner
     from translucid.captions.pixels import Picture
     from translucid.decoding.decoding_options import DecodingOptions
 
+IMAGE_VIEWS = ("map", "heads", "beam", "why")
+"""The figures of an image: saliency by one map, by all heads, the beam search tree, saliency by an explanation."""
 BEAM = 10
 """The widest beam of a request, unless the run itself has a wider one."""
 
@@ -63,9 +72,9 @@ class CaptionRoutes(Handlers):
 
         The image is a form's `file`, or the whole body. It is never written to a disk.
         """
-        self.context.catalog.captioner()  # refuse before megabytes are read
-        fields, image, task = await self.context.image(request)
-        served = self.context.catalog.captioner(text_field(fields, "model", "") or None)
+        self.context.catalog.other("images")  # refuse before megabytes are read
+        fields, image, task = await _read_image(self.context, request)
+        served = self.context.catalog.other("images", text_field(fields, "model", "") or None)
         caption_request = self._parsed(fields, served.model.configuration.decoding)
 
         def answer() -> Response:
@@ -76,6 +85,29 @@ class CaptionRoutes(Handlers):
             return rendered({"model": served.name, **_answer(served.model, encoded, caption_request)})
 
         return await task.run(answer)
+
+    async def picture(self, request: Request) -> Response:
+        """Draw a figure of an image and its caption."""
+        self.context.catalog.other("images")  # refuse before megabytes are read
+        fields, image, task = await _read_image(self.context, request)
+        captioner = self.context.catalog.other("images", text_field(fields, "model", "") or None).model
+        caption = text_field(fields, "caption").strip()
+        view = choice_field(fields, "view", IMAGE_VIEWS)
+        if not caption or len(caption) > MAX_INSPECTED:
+            raise ApiError(400, f"Invalid request: there is no caption, or it has over {MAX_INSPECTED} characters")
+        map_indices: dict[str, int] = {}
+        for name in ("layer", "head"):
+            if name in fields:
+                map_indices[name] = number_field(fields, name, 0, 999)
+        method = method_field(fields, "method", "erasure", further=PACKAGES)
+        contrasted = contrast_fields(fields, method)
+
+        def figure() -> Figure:
+            if view == "why":
+                return _draw_explanation(captioner, captioner.picture(image, "image"), caption, method, contrasted)
+            return _draw_caption(captioner, captioner.picture(image, "image"), caption, view, map_indices)
+
+        return await pdf_response(task, figure)
 
     def _parsed(self, fields: dict[str, Any], decoding: DecodingOptions) -> CaptionRequest:
         """Parse the fields of a request; `decoding`: the decoding options of the run.
@@ -91,7 +123,7 @@ class CaptionRoutes(Handlers):
             raise ApiError(400, f"Invalid request: prefix or caption exceeds the limit of {MAX_INSPECTED} characters")
         options = decoding.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
         maps, tree = flag_field(fields, "maps"), flag_field(fields, "tree")
-        method = method_field(fields, "explain", images=True)
+        method = method_field(fields, "explain", further=PACKAGES)
         contrasted = contrast_fields(fields, method)
         return CaptionRequest(options, prefix, continuations, caption, maps, tree, method, contrasted)
 
@@ -188,3 +220,54 @@ def _continuation(captioner: Captioner, caption: AlternativeCaption, prefix: int
 def _score(log_probs: Sequence[float], alpha: float) -> float:
     """Return the log-probability of tokens, the end token included, after the length penalty."""
     return round(sum(log_probs) / length_penalty(len(log_probs), alpha), 4)
+
+
+async def _read_image(context: RequestContext, request: Request) -> tuple[dict[str, Any], bytes, RequestTask]:
+    """Read and check a request with an image: a form's `file`, or the whole body, with fields in the query.
+
+    Raises:
+        ApiError: 400, there is no image; 413, it is too large; 415, the content type is neither a form nor an image.
+    """
+    kind, max_bytes = content_type(request), context.options.image_bytes
+    fields: dict[str, Any] = dict(request.query_params)
+    if kind == "multipart/form-data":
+        form_fields, file = await form_of(request, context.bodies, max_bytes + 20_000)
+        fields |= form_fields
+        image = b"" if file is None else await file.read()
+    elif kind.startswith("image/"):
+        image = await context.bodies.read(request, max_bytes)
+    else:
+        description = kind[:50] or "nothing that says what it is"
+        raise ApiError(415, f"Invalid request: send a form with a file, or an image as image/jpeg, not {description}")
+    if not image:
+        raise ApiError(400, "Invalid request: missing file parameter, an image")
+    if len(image) > max_bytes:
+        raise ApiError(413, f"Invalid request: more than {max_bytes} bytes")
+    return fields, image, context.task(request, fields)
+
+
+def _draw_caption(
+    captioner: Captioner, picture: Picture, caption: str, view: str, map_indices: dict[str, int]
+) -> Figure:
+    from translucid.captions.figures import draw_saliency, draw_saliency_rows
+    from translucid.captions.saliency_overlay import SaliencyOverlay, sections_of
+    from translucid.inspection.plots import draw_beam
+
+    if view == "beam":
+        return draw_beam(captioner.trace(picture, beam_of(captioner)))
+    attention = captioner.inspect(picture, caption)
+    if view == "heads":
+        return draw_saliency_rows(sections_of(attention))
+    return draw_saliency(SaliencyOverlay.of(attention, map_indices.get("layer"), map_indices.get("head")))
+
+
+def _draw_explanation(
+    captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields
+) -> Figure:
+    from translucid.captions.figures import draw_saliency
+    from translucid.captions.image_cases import overlay_of
+    from translucid.inspection.explain import explain
+
+    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    contrasted = fields.of(case)
+    return draw_saliency(overlay_of(case, explain(contrasted or case, method, samples=200), contrasted))

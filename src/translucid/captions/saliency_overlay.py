@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from importlib.resources import files
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,10 +23,13 @@ from torch import Tensor
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import Method
+from translucid.ground.atomic import write_output
 from translucid.ground.special import SPELLINGS
 from translucid.inspection.forced_decoding import inspecting_pass
 from translucid.inspection.html import document
 from translucid.inspection.inspected import Inspected, title_of
+from translucid.inspection.saving import save_maps
+from translucid.inspection.terminal import strong_shares
 
 if TYPE_CHECKING:
     from translucid.captions.pixels import Picture
@@ -102,11 +107,6 @@ class SaliencyOverlay:
     def places_text(self, word: int) -> str:
         """Return the salient places of a word as text."""
         return strong_shares(self.places(word, 3)) or "nothing in particular"
-
-
-def strong_shares(shares: Sequence[tuple[str, float]]) -> str:
-    """Return the places or words with a share of at least 10 % as text, with their shares."""
-    return ", ".join(f"{name} {percent(share)}" for name, share in shares if share >= 0.1)
 
 
 def spread(weights: NDArray[np.float32], height: int, width: int) -> NDArray[np.float32]:
@@ -357,3 +357,69 @@ def caption_attention(
     caption_shares = shares.of_sentence(0, slice(len(cells)), len(pieces)) if shares else None
     inspected = Inspected(cells, pieces, maps, forced.log_probs[0].tolist(), contributions=caption_shares)
     return AttentionResult(picture.pixels, grid, inspected)
+
+
+def save_attention(
+    result: AttentionResult,
+    file: Path,
+    name: str,
+    layer: int | None = None,
+    head: int | None = None,
+    method: Method = "weights",
+) -> None:
+    """Save the attention of a captioner.
+
+    A figure shows one layer and head, or averages; `.html`, `.json` and `.npz` hold all of them. In `.npz`, which
+    `save_maps` writes, and in `.json` the source's pieces are the cells, `row,column`.
+
+    Args:
+        result: the attention.
+        file: a file with one of the `ENDINGS`.
+        name: the name of the image.
+        layer: the decoder layer; the average of all if not given.
+        head: the head; the average of all if not given.
+        method: what a figure shows, and a page at first.
+
+    Raises:
+        UserError: Matplotlib is not installed for a figure; the model has no attention, no such layer or no such head.
+    """
+    if file.suffix.lower() == ".npz":
+        save_maps([result.inspected], file)
+        return
+    title = title_of(layer, head, method) if len(result.inspected.maps) > 1 else ""
+    record = {"image": name, "grid": result.grid, **result.inspected.to_json()}
+    saliency = SaliencyOverlay.of(result, layer, head, method)
+    save_saliency(saliency, file, name, lambda: sections_of(result, method), record, title)
+
+
+def save_saliency(
+    saliency: SaliencyOverlay,
+    file: Path,
+    name: str,
+    sections: Callable[[], Mapping[str, SaliencyOverlay]],
+    record: Mapping[str, Any],
+    title: str = "",
+) -> None:
+    """Save a saliency overlay.
+
+    Args:
+        saliency: the overlay, which a figure shows.
+        file: a figure, `.html` or `.json`.
+        name: the name of the image.
+        sections: returns the overlays of a page; only called for a page, because it may compute many of them.
+        record: the content of `.json`.
+        title: the title of the figure.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    kind = file.suffix.lower()
+    if kind == ".html":
+        write_output(file, page(name, sections()).encode())
+    elif kind == ".json":
+        write_output(file, json.dumps(record, ensure_ascii=False).encode())
+    else:
+        from translucid.captions.figures import draw_saliency
+        from translucid.inspection.plots import save_figure
+
+        save_figure(draw_saliency(saliency, title), file)

@@ -1,7 +1,8 @@
-"""Captioners in `evaluate`, `look` and `draw`."""
+"""Captioners in `evaluate`, `look`, `explain` and `draw`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,29 +12,42 @@ from rich.text import Text
 from translucid.captions.caption_scoring import score_captions
 from translucid.captions.captioner import Captioner
 from translucid.captions.image_files import ImageFiles
+from translucid.captions.kinds import PACKAGES
 from translucid.captions.pixels import Picture
 from translucid.captions.pointing import read_gold
-from translucid.captions.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
+from translucid.captions.saliency_overlay import (
+    AttentionResult,
+    SaliencyOverlay,
+    save_attention,
+    save_saliency,
+    sections_of,
+)
+from translucid.captions.terminal import drawings, place_table
 from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
-from translucid.cli.look import View
+from translucid.cli.explain import Explanation, Output, print_contrast, print_faithfulness
+from translucid.cli.look import View, show_lenses, show_translations
 from translucid.cli.printing import evenly_spread, print_json, print_scores
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.maps import chosen_maps
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.saving import save_attention
-from translucid.inspection.terminal import drawings, place_table
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from translucid.decoding.trace import BeamTrace
     from translucid.inspection.plots.heatmaps import MaskKind
 
 
 def evaluate_captions(
-    run: Path, configuration: Configuration, data: TestSet, scoring: Scoring, report: Report, translation: Translation
+    run: Path,
+    configuration: Configuration,
+    data: TestSet,
+    scoring: Scoring,
+    report: Report,
+    translation: Translation,
 ) -> None:
     """Caption a test set and score the captions.
 
@@ -68,13 +82,17 @@ def evaluate_captions(
         console.print(f"caption     {texts[names[i]]}")
 
 
-def look_at_image(captioner: Captioner, run: Path, image: str | None, view: View, save: Path | None) -> None:
+def look_at_image(run: Path, image: str | None, view: View, save: Path | None) -> None:
     """Caption an image, and show for each word where the model looked.
 
     Raises:
         UserError: there is no image, it can't be read, the caption has no words, or the model has no attention, no
             such layer or no such head.
     """
+    captioner = Captioner.load(run, view.device)
+    if view.lens:
+        _look_at_layers(captioner, image, view, save)
+        return
     if captioner.can_look():
         chosen_maps(captioner.configuration.model.maps, "cross", view.layer, view.head)
     elif save or view.needs_attention:
@@ -128,16 +146,16 @@ def looked_at(
     return attention
 
 
-def heads_of_image(
-    captioner: Captioner, image: str, layer: int | None, kind: Literal["cross", "encoder", "decoder"]
-) -> Figure:
+def heads_of_image(run: Path, image: str, layer: int | None, kind: Literal["cross", "encoder", "decoder"]) -> Figure:
     """Draw the heads of a layer, or of all: on the image, or between the words of its caption.
 
     Raises:
         UserError: the image can't be read, or the model has no such attention, or it is that between cells.
     """
-    from translucid.inspection.plots import draw_attention, draw_heads, draw_saliency_rows
+    from translucid.captions.figures import draw_saliency_rows
+    from translucid.inspection.plots import draw_attention, draw_heads
 
+    captioner = Captioner.load(run)
     chosen_maps(captioner.configuration.model.maps, kind, layer)
     if kind == "encoder":
         raise UserError("attention between the cells of an image is not drawn", fix="Draw --kind cross or decoder.")
@@ -154,7 +172,7 @@ def heads_of_image(
     return draw_saliency_rows(head_sections or sections)
 
 
-def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind: MaskKind) -> Figure:
+def mask_of_images(run: Path, images: Sequence[str], kind: MaskKind) -> Figure:
     """Draw the attention mask for the captions of a batch of images.
 
     Raises:
@@ -162,6 +180,7 @@ def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind:
     """
     from translucid.inspection.plots.heatmaps import draw_batch_mask
 
+    captioner = Captioner.load(run)
     if kind == "padding":
         raise UserError("images have no padding, all cells may be looked at", file=run, fix="Draw --kind target.")
     if captioner.configuration.model.kind == "captioner":  # with a recurrent decoder
@@ -172,3 +191,70 @@ def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind:
         caption = captioner.caption(picture_of(captioner, image))
         targets.append(caption.nbest[0].hypothesis.tokens)
     return draw_batch_mask(kind, captioner.tokenizer, [], targets)
+
+
+def beam_of_image(run: Path, image: str, width: int) -> BeamTrace:
+    """Return the search tree of a caption.
+
+    Raises:
+        UserError: the image can't be read.
+    """
+    captioner = Captioner.load(run)
+    return captioner.trace(picture_of(captioner, image), width)
+
+
+def _look_at_layers(captioner: Captioner, image: str | None, view: View, save: Path | None) -> None:
+    """Show what each layer of a captioner predicts.
+
+    Raises:
+        UserError: the model is no Transformer, the image can't be read, or a tuned lens is requested.
+    """
+    if view.lens == "tuned":
+        raise UserError("a tuned lens is for translators", fix="Use --lens logit.")
+    picture = picture_of(captioner, image)
+    if view.lens == "decoder":
+        show_translations(captioner.decoder_lens(picture), save)
+    else:
+        show_lenses([captioner.lens(picture, view.target)], image or "", save)
+
+
+def explain_image(run: Path, image: str, options: Explanation, output: Output) -> None:
+    """Explain a caption: LIME by superpixels, the other methods by cells."""
+    from translucid.captions.image_cases import SHARE, image_case, overlay_of, part_positions
+    from translucid.inspection.explain import compare_with_random, contrast, explain, part_count, refuse_method
+    from translucid.inspection.explain.explanation import record
+
+    captioner = Captioner.load(run, options.device)
+    method = options.method
+    refuse_method(method, PACKAGES)
+    if method == "attention" and not captioner.can_look():
+        raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
+    picture = picture_of(captioner, image)
+    caption = " ".join(looked_at(captioner, picture, options.target).words)
+    parts = "superpixels" if method == "lime" else "cells"
+    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    contrasted, target_label = None, "each word"
+    if options.instead_of is not None:
+        contrasted = contrast(case, options.instead_of, options.word)
+        target_label = contrasted.label
+    explanation = explain(contrasted or case, method, samples=options.samples)
+    k = part_count(SHARE if options.share is None else options.share, len(explanation.source))
+    scores = compare_with_random(contrasted or case, explanation, k)
+    overlay, name = overlay_of(case, explanation, contrasted), Path(image).name
+    content = {"image": name, "parts": parts, "k": k, **record(explanation, scores, contrasted), **part_positions(case)}
+    if output.save:
+        title = f"{method}: the {parts} that speak for {target_label}"
+        save_saliency(overlay, output.save, name, lambda: {title: overlay}, content, title)
+    if output.as_json:
+        print(json.dumps(content, ensure_ascii=False))
+        return
+    console = Console()
+    console.print(Text(f"{caption}\n", "bold"))
+    print_contrast(console, contrasted)
+    console.print(drawings(overlay, console.width, color=console.color_system is not None))
+    console.print()
+    console.print(place_table(overlay))
+    description = f"the {k} most important of {len(explanation.source)} {parts} for each word"
+    print_faithfulness(console, description, scores, contrasted)
+    if output.save:
+        console.print(f"\nsaved: {output.save}", soft_wrap=True)

@@ -12,15 +12,7 @@ from typer import Option
 from translucid.cli import option
 from translucid.data.readers.corpus import read_pairs
 from translucid.ground.console import Console
-from translucid.ground.errors import UserError
-
-SPLITS = {
-    "test": "held-out scenes",
-    "composition": "scenes with colors on shapes that training has never shown together",
-}
-"""The splits that the captions demo tests on, and their descriptions."""
-SHOWN = 3
-"""The number of scenes whose captions are shown."""
+from translucid.models.kinds import resolved, task_of
 
 
 def demo(
@@ -45,7 +37,8 @@ def demo(
         translucid demo --captions
     """
     if captions:
-        _captions(out or Path("runs/demo-captions"), overwrite, device, context.obj)
+        show_demo = resolved(task_of("images").views["demo"])
+        show_demo(out or Path("runs/demo-captions"), overwrite, device, context.obj)
     else:
         _translations(out or Path("runs/demo"), overwrite, device, context.obj)
 
@@ -75,7 +68,7 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
         console.print(Text("for each word written, where the model looked:", "dim"))
         for words in translated.words:
             console.print(attention_table(words))
-    _suggest(
+    suggest(
         out,
         f'translucid translate {out} "She likes soccer"',
         f'translucid look {out} "They are going to the beach"',
@@ -83,56 +76,7 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     )
 
 
-def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
-    from translucid.captions.caption_scoring import score_captions
-    from translucid.captions.captioner import Captioner
-    from translucid.captions.demonstration import scene_files, train_caption_demo
-    from translucid.captions.image_files import ImageFiles
-    from translucid.captions.pointing import read_gold
-    from translucid.captions.saliency_overlay import SaliencyOverlay
-    from translucid.inspection.saving import save_attention
-    from translucid.inspection.terminal import drawings
-
-    console, log = Console(), Console(stderr=True)
-    train_caption_demo(out, overwrite=overwrite, device=device, console=log, command=command)
-    captioner, scenes = Captioner.load(out, device), scene_files(out)
-    files, gold = ImageFiles.open([scenes / "images.tar"]), read_gold(scenes / "gold.jsonl")
-    names: list[str] = []
-    for split, description in SPLITS.items():
-        pairs = list(read_pairs(scenes / f"{split}.tsv"))
-        scores, texts = score_captions(captioner, pairs, files, perplexity=False, gold=gold, console=log)
-        names = names or list(texts)
-        console.print(
-            Text.assemble((f"\nBLEU-4 {scores.scores.bleu[3]:.1f}", "bold"), f" on {len(texts):,} {description}")
-        )
-        for kind, score in scores.pointing.items():
-            if kind in ("object", "colour", "relation"):
-                share = f"{100 * score.overlaps:.0f}%"
-                chance = f"{100 * score.chance:.0f}% by chance"
-                console.print(f"for {kind} words it looks most at what they speak of: {share} ({chance})")
-    for name in names[:SHOWN]:
-        caption = captioner.caption(captioner.picture(files.read(name), name))
-        console.print(Text.assemble(f"\n{name}: ", (caption.text, "bold")))
-        console.print(Text("for each word written, where the model looked:", "dim"))
-        console.print(drawings(SaliencyOverlay.of(caption.looked), console.width, color=console.is_terminal))
-        picture = out / f"looked-{Path(name).stem}.png"
-        # Matplotlib is an extra: without it, the demo prints a message and continues.
-        try:
-            save_attention(caption.looked, picture, name)
-        except UserError as error:
-            console.print(str(error), soft_wrap=True)
-        else:
-            console.print(Text.assemble(("as a picture: ", "dim"), str(picture)))
-    test = f"--test {scenes / 'test.tsv'} --images {scenes / 'images.tar'} --gold {scenes / 'gold.jsonl'}"
-    _suggest(
-        out,
-        f"translucid caption {out} {scenes / 'images.tar'} --output captions.tsv",
-        f"translucid evaluate {out} {test}",
-        f"translucid serve {out}",
-    )
-
-
-def _suggest(out: Path, *commands: str) -> None:
+def suggest(out: Path, *commands: str) -> None:
     """Print what to do next with a run."""
     console = Console()
     console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Try:"))

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import refuse_to_save
-from translucid.cli.run_kinds import captioner_of
+from translucid.cli.run_kinds import configuration_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.file_formats import PICTURES, refuse_untranslated
@@ -48,10 +48,8 @@ def heads(
     """
     # Checked first, as loading PyTorch and Matplotlib takes seconds.
     _refuse(out, overwrite, text)
-    if captioner := captioner_of(run):
-        from translucid.captions.views import heads_of_image
-
-        _save(heads_of_image(captioner, text, layer, kind), out)
+    if view := view_of(configuration_of(run).model.reads, "draw heads"):
+        _save(view(run, text, layer, kind), out)
         return
     from translucid.api.translator import Translator
     from translucid.decoding.maps import chosen_maps
@@ -88,10 +86,8 @@ def mask(
     from translucid.api.translator import Translator
     from translucid.inspection.plots.heatmaps import draw_batch_mask
 
-    if captioner := captioner_of(run):
-        from translucid.captions.views import mask_of_images
-
-        _save(mask_of_images(captioner, run, texts, kind), out)
+    if view := view_of(configuration_of(run).model.reads, "draw mask"):
+        _save(view(run, texts, kind), out)
         return
     translator = Translator.load(run, source=source_language, target=target_language)
     # Only a Transformer masks its decoder.
@@ -150,10 +146,8 @@ def beam(
     from translucid.api.translator import Translator
     from translucid.inspection.plots import draw_beam
 
-    if captioner := captioner_of(run):
-        from translucid.captions.views import picture_of
-
-        trace = captioner.trace(picture_of(captioner, text), width)
+    if view := view_of(configuration_of(run).model.reads, "draw beam"):
+        trace = view(run, text, width)
     else:
         translator = Translator.load(run, engine="torch", source=source_language, target=target_language)
         trace = translator.inspector.trace(text, width)

@@ -39,7 +39,7 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.combinations import refuse_together, refuse_unsuitable
 from translucid.cli.printing import print_json, print_samples, print_scores, with_examples
-from translucid.cli.run_kinds import refuse_without_context, steps_of
+from translucid.cli.run_kinds import refuse_without_context, steps_of, view_of
 from translucid.data.readers.corpus import CorpusName, Direction, read_lines, read_pairs
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
@@ -146,23 +146,12 @@ def evaluate(
     first_step, configuration = steps_of(run, translation.pivot, languages)
     data = data._replace(test=test)
     refuse_unsuitable("evaluate", flags, configuration.model.reads)
-    match configuration.model.reads:
-        case "images":
-            from translucid.captions.views import evaluate_captions
-
-            evaluate_captions(run, configuration, data, scoring, report, translation)
-        case "texts with labels":
-            from translucid.language.views import evaluate_labels
-
-            evaluate_labels([run, *(translation.ensemble or [])], test, report, translation.device)
-        case "running text":
-            from translucid.language.views import evaluate_texts
-
-            evaluate_texts(run, configuration, test, report, translation.device)
-        case _:  # a translator
-            _refuse_with_pivot(flags)
-            refuse_without_context(configuration, run, {"--separate-lines": translation.separate_lines})
-            _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms, languages)
+    if view := view_of(configuration.model.reads, "evaluate"):
+        view(run, configuration, data, scoring, report, translation)
+        return
+    _refuse_with_pivot(flags)
+    refuse_without_context(configuration, run, {"--separate-lines": translation.separate_lines})
+    _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms, languages)
 
 
 def _evaluate_translations(

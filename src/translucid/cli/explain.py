@@ -30,13 +30,12 @@ from translucid.cli import option
 from translucid.cli.arguments import refuse_to_save
 from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
-from translucid.cli.run_kinds import captioner_of, classifier_of, configuration_of
+from translucid.cli.run_kinds import configuration_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.file_formats import refuse_untranslated
 
 if TYPE_CHECKING:
-    from translucid.captions.captioner import Captioner
     from translucid.inspection.explain import Contrast, Faithfulness
 
 KINDS = (".png", ".svg", ".pdf", ".html", ".json")
@@ -107,16 +106,12 @@ def explain(
         raise UserError("--word is for --instead-of", fix="Give both, or leave it out.")
     flags = option.changed_flags(options, output)
     refuse_to_save(output.save, output.overwrite, KINDS)
-    refuse_unsuitable("explain", flags, configuration_of(run).model.reads)
-    if captioner := captioner_of(run, options.device):
-        _explain_image(captioner, run, text, options, output)
+    reads = configuration_of(run).model.reads
+    refuse_unsuitable("explain", flags, reads)
+    if view := view_of(reads, "explain"):
+        view(run, text, options, output)
         return
     refuse_file_names([text])
-    if classifier := classifier_of(run, options.device):
-        from translucid.language.views import explain_label
-
-        explain_label(classifier, text, options, output)
-        return
     _explain_translation(run, text, options, languages, as_json=output.as_json)
 
 
@@ -125,9 +120,9 @@ def _explain_translation(
 ) -> None:
     from translucid.api.translation import SentenceInContext
     from translucid.api.translator import Translator
-    from translucid.captions.image_cases import record
     from translucid.inspection.explain import compare_with_random, contrast, explain
     from translucid.inspection.explain.case import Case
+    from translucid.inspection.explain.explanation import record
     from translucid.inspection.terminal import importance_table
     from translucid.inspection.words import with_context_marked
 
@@ -160,64 +155,21 @@ def _explain_translation(
             print(json.dumps(record(explanation, scores, contrasted), ensure_ascii=False))
             continue
         console.print(Text(f"{translation}\n", "bold"))
-        _print_contrast(console, contrasted)
+        print_contrast(console, contrasted)
         parts = with_context_marked(explanation.source, explanation.context)
         console.print(importance_table(parts, explanation.target, explanation.importance, explanation.fit))
-        _print_faithfulness(console, f"the {k} most important source words of each word", scores, contrasted)
+        print_faithfulness(console, f"the {k} most important source words of each word", scores, contrasted)
         console.print()
 
 
-def _explain_image(captioner: Captioner, run: Path, image: str, options: Explanation, output: Output) -> None:
-    """Explain a caption: LIME by superpixels, the other methods by cells."""
-    from translucid.captions.image_cases import SHARE, image_case, overlay_of, part_positions, record
-    from translucid.captions.views import looked_at, picture_of
-    from translucid.inspection.explain import compare_with_random, contrast, explain, part_count, refuse_method
-    from translucid.inspection.saving import save_saliency
-    from translucid.inspection.terminal import drawings, place_table
-
-    method = options.method
-    refuse_method(method, images=True)
-    if method == "attention" and not captioner.can_look():
-        raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
-    picture = picture_of(captioner, image)
-    caption = " ".join(looked_at(captioner, picture, options.target).words)
-    parts = "superpixels" if method == "lime" else "cells"
-    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
-    contrasted, target_label = None, "each word"
-    if options.instead_of is not None:
-        contrasted = contrast(case, options.instead_of, options.word)
-        target_label = contrasted.label
-    explanation = explain(contrasted or case, method, samples=options.samples)
-    k = part_count(SHARE if options.share is None else options.share, len(explanation.source))
-    scores = compare_with_random(contrasted or case, explanation, k)
-    overlay, name = overlay_of(case, explanation, contrasted), Path(image).name
-    content = {"image": name, "parts": parts, "k": k, **record(explanation, scores, contrasted), **part_positions(case)}
-    if output.save:
-        title = f"{method}: the {parts} that speak for {target_label}"
-        save_saliency(overlay, output.save, name, lambda: {title: overlay}, content, title)
-    if output.as_json:
-        print(json.dumps(content, ensure_ascii=False))
-        return
-    console = Console()
-    console.print(Text(f"{caption}\n", "bold"))
-    _print_contrast(console, contrasted)
-    console.print(drawings(overlay, console.width, color=console.color_system is not None))
-    console.print()
-    console.print(place_table(overlay))
-    description = f"the {k} most important of {len(explanation.source)} {parts} for each word"
-    _print_faithfulness(console, description, scores, contrasted)
-    if output.save:
-        console.print(f"\nsaved: {output.save}", soft_wrap=True)
-
-
-def _print_contrast(console: Console, contrasted: Contrast | None) -> None:
+def print_contrast(console: Console, contrasted: Contrast | None) -> None:
     """Print which words are contrasted, and their log-odds."""
     if contrasted:
         line = f"{contrasted.label} (word {contrasted.word}): log-odds {contrasted.log_odds:+.2f} nats\n"
         console.print(Text(line), highlight=False)
 
 
-def _print_faithfulness(
+def print_faithfulness(
     console: Console, description: str, scores: Mapping[str, Faithfulness], contrasted: Contrast | None
 ) -> None:
     """Print how far the log-probability of a target word falls without some parts of the source, and with only them."""

@@ -37,7 +37,7 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_save
 from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
-from translucid.cli.run_kinds import captioner_of, classifier_of, configuration_of
+from translucid.cli.run_kinds import configuration_of, view_of
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
@@ -46,7 +46,6 @@ from translucid.inspection.file_formats import ENDINGS, refuse_untranslated
 if TYPE_CHECKING:
     from translucid.api.translation import SentenceInContext, Translation
     from translucid.api.translator import Translator
-    from translucid.captions.captioner import Captioner
     from translucid.engines.choosing import EngineName
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.lens import DecoderLens, Lens
@@ -164,21 +163,12 @@ def look(
         if view.lens == "decoder" and saving.save and saving.save.suffix.lower() not in _KINDS:
             fix = "End it in .html or .json."
             raise UserError("is no kind that translations are saved as", file=saving.save, fix=fix)
-    refuse_unsuitable("look", flags, configuration_of(run).model.reads)
-    if captioner := captioner_of(run, view.device):
-        from translucid.captions.views import look_at_image
-
-        if view.lens:
-            look_at_layers_of_captioner(captioner, text, view, saving.save)
-            return
-        look_at_image(captioner, run, text, view, saving.save)
+    reads = configuration_of(run).model.reads
+    refuse_unsuitable("look", flags, reads)
+    if other := view_of(reads, "look"):
+        other(run, text, view, saving.save)
         return
     refuse_file_names([text or ""])
-    if classifier := classifier_of(run, view.device):
-        from translucid.language.views import look_at_text
-
-        look_at_text(classifier, text, view.target, saving.save)
-        return
     _look_at_translation(run, text, view, saving, languages)
 
 
@@ -343,30 +333,14 @@ def look_at_layers(translator: Translator, text: str, view: View, save: Path | N
         UserError: the model is no Transformer, there is no tuned lens, or nothing is translated.
     """
     if view.lens == "decoder":
-        _show_translations(translator.inspector.decoder_lens(text, context=view.context), save)
+        show_translations(translator.inspector.decoder_lens(text, context=view.context), save)
     else:
         lenses = translator.inspector.lens(text, view.target, tuned=view.lens == "tuned", context=view.context)
-        _show_lenses(lenses, text, save)
+        show_lenses(lenses, text, save)
 
 
-def look_at_layers_of_captioner(captioner: Captioner, image: str | None, view: View, save: Path | None) -> None:
-    """Show what each layer of a captioner predicts.
-
-    Raises:
-        UserError: the model is no Transformer, the image can't be read, or a tuned lens is requested.
-    """
-    from translucid.captions.views import picture_of
-
-    if view.lens == "tuned":
-        raise UserError("a tuned lens is for translators", fix="Use --lens logit.")
-    picture = picture_of(captioner, image)
-    if view.lens == "decoder":
-        _show_translations(captioner.decoder_lens(picture), save)
-    else:
-        _show_lenses([captioner.lens(picture, view.target)], image or "", save)
-
-
-def _show_lenses(lenses: list[Lens], source: str, save: Path | None) -> None:
+def show_lenses(lenses: list[Lens], source: str, save: Path | None) -> None:
+    """Print the lenses of a text, and save them if a file is given."""
     from translucid.inspection.lens import NOTE, terminal_table
     from translucid.inspection.saving import save_lenses
 
@@ -381,7 +355,8 @@ def _show_lenses(lenses: list[Lens], source: str, save: Path | None) -> None:
         console.print(f"\nsaved: {save}", soft_wrap=True)
 
 
-def _show_translations(lens: DecoderLens, save: Path | None) -> None:
+def show_translations(lens: DecoderLens, save: Path | None) -> None:
+    """Print what is written from each encoder layer, and save it if a file is given."""
     from translucid.inspection.lens import terminal_translations
     from translucid.inspection.saving import save_decoder_lens
 

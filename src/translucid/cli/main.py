@@ -28,6 +28,7 @@ from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.devices import configure_process, is_memory_full
 from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
+from translucid.models.kinds import installed_tasks, resolved, tasks
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS", "NAMES")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
@@ -88,9 +89,9 @@ def _main(
 PANELS = {
     "Start": ("demo", "learn"),
     "Train": ("train", "distill", "models", "tune"),
-    "Translate": ("translate", "caption", "classify", "generate"),
+    "Translate": ("translate",),
     "Evaluate": ("evaluate", "compare", "score"),
-    "Inspect": ("look", "explain", "heads", "patch", "align", "embed", "nearest", "draw"),
+    "Inspect": ("look", "explain", "heads", "patch", "align", "draw"),
     "Serve and exchange": ("serve", "mcp", "import", "export"),
     "Data": ("data", "memory"),
 }
@@ -99,14 +100,6 @@ PANELS = {
 Each is the function of that name in the module of that name, or the group `app` of commands there; `import`, which
 Python reserves, is `import_model`.
 """
-OF_EXTENSIONS = {
-    "caption": "translucid.captions.caption_command",
-    "classify": "translucid.language.classify_command",
-    "generate": "translucid.language.generate_command",
-    "embed": "translucid.language.embed_command",
-    "nearest": "translucid.language.nearest_command",
-}
-"""The modules of commands outside this package."""
 
 
 def _flatten_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -151,13 +144,30 @@ def _register() -> None:
     for panel, names in PANELS.items():
         for name in names:
             attribute = "import_model" if name == "import" else name
-            module = import_module(OF_EXTENSIONS.get(name, f"translucid.cli.{attribute}"))
+            module = import_module(f"translucid.cli.{attribute}")
             if group := getattr(module, "app", None):
+                for extension in tasks():
+                    for path, (_, reference) in extension.commands.items():
+                        if path.startswith(f"{name} "):
+                            group.command(path.removeprefix(f"{name} "))(resolved(reference))
                 for command in group.registered_commands:
                     command.callback = _flatten_groups(command.callback)
                 app.add_typer(group, name=name, rich_help_panel=panel)
             else:
                 app.command(name, rich_help_panel=panel)(_flatten_groups(getattr(module, attribute)))
+        for extension in tasks():
+            for name, (heading, reference) in extension.commands.items():
+                if heading == panel:
+                    app.command(name, rich_help_panel=panel)(_flatten_groups(resolved(reference)))
+
+
+def _with_installed(commands: TyperGroup, name: str) -> None:
+    """Add a command of another package, if there is one of this name."""
+    for extension in installed_tasks():
+        if name in extension.commands:
+            single = typer.Typer(rich_markup_mode="markdown")
+            single.command(name)(_flatten_groups(resolved(extension.commands[name][1])))
+            commands.add_command(get_command(single), name)
 
 
 _register()
@@ -241,6 +251,9 @@ def run(arguments: list[str]) -> int:
         if sys.stdout is None:
             raise UserError("standard output is closed", fix="Send it to a file, or to /dev/null.")
         commands = tree()
+        command = next((option for option in options if not option.startswith("-")), "")
+        if command and command not in commands.commands:
+            _with_installed(commands, command)
         expanded = several(arguments, commands)
         if not {"--help", "--version"}.intersection(options):
             check_environment(commands, called_command(options, commands), os.environ)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from translucid.ground.errors import UserError
+from translucid.models.kinds import resolved, task_of
 
 if TYPE_CHECKING:
     from bitext.languages import Languages
     from translucid.api.pivot_translator import FirstStep
-    from translucid.captions.captioner import Captioner
-    from translucid.language.text_classifier import TextClassifier
     from translucid.runs.configuration import Configuration
 
 
@@ -20,7 +19,7 @@ def configuration_of(run: Path, reads: str | None = None) -> Configuration:
     """Read the configuration of a run.
 
     Raises:
-        UserError: it is no run, or its model does not read what it should, such as `images`.
+        UserError: it is no run, or its model does not read what it should, such as `text`.
     """
     from translucid.runs.run_folder import RunFolder
 
@@ -45,32 +44,6 @@ def steps_of(run: Path, pivot: str | None, languages: Languages) -> tuple[FirstS
     return steps_through(pivot, run, configuration, languages)
 
 
-def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
-    """Load a run whose model reads images; None if it reads text.
-
-    Raises:
-        UserError: it is no run, or it is damaged.
-    """
-    if configuration_of(run).model.reads != "images":
-        return None
-    from translucid.captions.captioner import Captioner
-
-    return Captioner.load(run, device)
-
-
-def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
-    """Load a run that classifies texts; None if it does something else.
-
-    Raises:
-        UserError: it is no run, or it is damaged.
-    """
-    if configuration_of(run).model.reads != "texts with labels":
-        return None
-    from translucid.language.text_classifier import TextClassifier
-
-    return TextClassifier.load(run, device=device)
-
-
 def refuse_without_context(configuration: Configuration, run: Path, flags: Mapping[str, object]) -> None:
     """Check that a run has document context if an option about it was given.
 
@@ -86,3 +59,9 @@ def refuse_without_context(configuration: Configuration, run: Path, flags: Mappi
     if given_flags and not configuration.data.context:
         what = f"{given_flags[0]} is for runs with document context, and this one was trained without"
         raise UserError(what, file=run, fix="Leave it out, or train a run with data.context.")
+
+
+def view_of(reads: str, command: str) -> Callable[..., Any] | None:
+    """Return what a shared command calls for models that read something other than sentences; None if nothing."""
+    views = task_of(reads).views
+    return resolved(views[command]) if command in views else None

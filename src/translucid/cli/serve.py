@@ -266,13 +266,9 @@ def announce(catalog: Catalog) -> None:
     for pivot in catalog.pivots:
         source, target = map(_language_list, pivot.sides)
         console.print(f"{source} → {target}: {pivot.name}, through {pivot.pivot}", soft_wrap=True)
-    for kind, models in (
-        ("images", catalog.captioners),
-        ("labels", catalog.classifiers),
-        ("prompts", catalog.generators),
-    ):
+    for served_task, models in catalog.served_others():
         for model in models:
-            console.print(f"{kind}: {model.name}", soft_wrap=True)
+            console.print(f"{served_task.shows}: {model.name}", soft_wrap=True)
 
 
 def _language_list(languages: Collection[str]) -> str:

@@ -52,6 +52,7 @@ from translucid.cli.printing import with_examples
 from translucid.ground.atomic import output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.models.kinds import task_of
 
 Files = dict[str, list[str]]
 """The files of each setting, such as `data.train`."""
@@ -292,7 +293,7 @@ def _train(
         run.refuse_overwrite(options.overwrite)
         refuse_to_replace_sources(run, configuration)
     console = Console(stderr=True, quiet=not is_first_process())
-    reads_pairs = configuration.model.reads in {"text", "images"}
+    reads_pairs = task_of(configuration.model.reads).reads_pairs
     files = _with_kept_input(files, out, options.overwrite or run.exists, pairs=reads_pairs, console=console)
     if reads_pairs:
         # Only now is it known that these files have two sides.

@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AliasChoices, BaseModel, Field
 
-from translucid.language.classification import calibration_error
-
 UNSURE = 0.3
 """The probability below which the model is not sure of a token."""
 IGNORED = 0.2
@@ -307,6 +305,8 @@ PENALTY = 1.0
 """The penalty of the weights of standardized features, comparable to the weight of one example."""
 LOSS_TOLERANCE = 0.05
 """The excess of the cross-entropy of cheaper features, relative to the lowest, that is accepted."""
+CALIBRATION_BINS = 15
+"""The number of bins of the expected calibration error, as in Guo et al. 2017."""
 BINS = 10
 REVIEWED_SHARE = 0.2
 """The share of translations, the least confident ones, that a person would review."""
@@ -442,3 +442,18 @@ def detached(attention: Sequence[Measurements]) -> Detached | None:
     weights = np.linalg.lstsq(rows, np.array(entropies))[0]
     limit = np.quantile(entropies - rows @ weights, 1 - OUTLIER_SHARE)
     return Detached(offset=float(weights[0]), slope=float(weights[1]), limit=float(limit))
+
+
+def calibration_error(
+    confidence: NDArray[np.floating], correct: NDArray[np.bool_], bins: int = CALIBRATION_BINS
+) -> float:
+    """Return sum_b n_b / n |accuracy in b - mean confidence in b| over bins b of equal width.
+
+    Args:
+        confidence: [n], the probability of each prediction.
+        correct: [n], whether it is correct.
+        bins: the number of bins.
+    """
+    bin_indices = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    gaps = np.bincount(bin_indices, correct.astype(float) - confidence, bins)
+    return float(np.abs(gaps).sum() / len(confidence))

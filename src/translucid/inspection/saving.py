@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from translucid.captions.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
-from translucid.captions.saliency_overlay import page as saliency_page
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import output, write_output
 from translucid.ground.errors import UserError
@@ -120,71 +118,6 @@ def write_arrays(file: Path, rows: Iterable[Mapping[str, np.ndarray]]) -> int:
                 with archive.open(f"{count - 1}/{name}.npy", "w") as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
     return count
-
-
-def save_attention(
-    result: AttentionResult,
-    file: Path,
-    name: str,
-    layer: int | None = None,
-    head: int | None = None,
-    method: Method = "weights",
-) -> None:
-    """Save the attention of a captioner.
-
-    A figure shows one layer and head, or averages; `.html`, `.json` and `.npz` hold all of them. In `.npz`, which
-    `save_maps` writes, and in `.json` the source's pieces are the cells, `row,column`.
-
-    Args:
-        result: the attention.
-        file: a file with one of the `ENDINGS`.
-        name: the name of the image.
-        layer: the decoder layer; the average of all if not given.
-        head: the head; the average of all if not given.
-        method: what a figure shows, and a page at first.
-
-    Raises:
-        UserError: Matplotlib is not installed for a figure; the model has no attention, no such layer or no such head.
-    """
-    if file.suffix.lower() == ".npz":
-        save_maps([result.inspected], file)
-        return
-    title = title_of(layer, head, method) if len(result.inspected.maps) > 1 else ""
-    record = {"image": name, "grid": result.grid, **result.inspected.to_json()}
-    saliency = SaliencyOverlay.of(result, layer, head, method)
-    save_saliency(saliency, file, name, lambda: sections_of(result, method), record, title)
-
-
-def save_saliency(
-    saliency: SaliencyOverlay,
-    file: Path,
-    name: str,
-    sections: Callable[[], Mapping[str, SaliencyOverlay]],
-    record: Mapping[str, Any],
-    title: str = "",
-) -> None:
-    """Save a saliency overlay.
-
-    Args:
-        saliency: the overlay, which a figure shows.
-        file: a figure, `.html` or `.json`.
-        name: the name of the image.
-        sections: returns the overlays of a page; only called for a page, because it may compute many of them.
-        record: the content of `.json`.
-        title: the title of the figure.
-
-    Raises:
-        UserError: the file can't be written.
-    """
-    kind = file.suffix.lower()
-    if kind == ".html":
-        write_output(file, saliency_page(name, sections()).encode())
-    elif kind == ".json":
-        write_output(file, json.dumps(record, ensure_ascii=False).encode())
-    else:
-        from translucid.inspection.plots import draw_saliency, save_figure
-
-        save_figure(draw_saliency(saliency, title), file)
 
 
 _LENS_STYLE = """body { font-family: system-ui, sans-serif; }

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-BINS = 15
-"""The number of bins of probabilities for calibration, as in Guo et al."""
+from translucid.evaluation.confidence import calibration_error
 
 
 class LabelScores(NamedTuple):
@@ -58,19 +57,6 @@ def classification_scores(
 def macro_f1(confusion: NDArray[np.integer]) -> float:
     """Return the mean over labels of F1 = 2 P R / (P + R), 0 without a hit; `confusion`: counts [true, predicted]."""
     return float(np.mean([_label_scores(confusion, label).f1 for label in range(len(confusion))]))
-
-
-def calibration_error(confidence: NDArray[np.floating], correct: NDArray[np.bool_], bins: int = BINS) -> float:
-    """Return sum_b n_b / n |accuracy in b - mean confidence in b| over bins b of equal width.
-
-    Args:
-        confidence: [texts], the probability of the predicted label.
-        correct: [texts], whether the prediction is correct.
-        bins: the number of bins.
-    """
-    bin_indices = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    gaps = np.bincount(bin_indices, correct.astype(float) - confidence, bins)
-    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def _label_scores(confusion: NDArray[np.integer], label: int) -> LabelScores:

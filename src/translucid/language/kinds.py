@@ -1,6 +1,6 @@
 """The record of language models and text classifiers in the table of the core, `models/kinds.py`."""
 
-from translucid.models.kinds import Task
+from translucid.models.kinds import Served, Task
 
 LANGUAGE_MODELING = Task(
     reads="running text",
@@ -16,6 +16,19 @@ LANGUAGE_MODELING = Task(
     loss="translucid.language.stream_loss:StreamLoss",
     presets="translucid.language.presets:LANGUAGE_MODELS",
     problems="translucid.language.options:problems",
+    commands={
+        "generate": ("Translate", "translucid.language.generate_command:generate"),
+        "embed": ("Inspect", "translucid.language.embed_command:embed"),
+        "nearest": ("Inspect", "translucid.language.nearest_command:nearest"),
+    },
+    views={"evaluate": "translucid.language.views:evaluate_texts"},
+    served=Served(
+        model="translucid.language.generator:Generator",
+        reads="prompts",
+        shows="prompts",
+        does="continues texts",
+        routes={"POST /generate": "translucid.language.routes:TextModelRoutes.generate"},
+    ),
 )
 CLASSIFICATION = Task(
     reads="texts with labels",
@@ -27,4 +40,17 @@ CLASSIFICATION = Task(
     loss="translucid.language.labels:LabelLoss",
     presets="translucid.language.presets:CLASSIFIERS",
     problems="translucid.language.options:problems",
+    commands={"classify": ("Translate", "translucid.language.classify_command:classify")},
+    views={
+        "evaluate": "translucid.language.views:evaluate_labels",
+        "look": "translucid.language.views:look_at_text",
+        "explain": "translucid.language.views:explain_label",
+    },
+    served=Served(
+        model="translucid.language.text_classifier:TextClassifier",
+        reads="texts",
+        shows="labels",
+        does="classifies texts",
+        routes={"POST /classify": "translucid.language.routes:TextModelRoutes.classify"},
+    ),
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from translucid.ground.errors import UserError
 from translucid.models.kinds import OfKind
 from translucid.models.model_shape import ModelShape
 
@@ -68,6 +70,16 @@ class LSTMLanguageOptions(LanguageShape):
 
         return LSTMLanguageModel(target_vocabulary, self)
 
+    def translator_of_same_shape(self, run: Path) -> dict[str, Any]:
+        """Return the settings of a recurrent translator."""
+        if self.backwards:
+            raise UserError("reads backwards, and a translator does not", file=run, fix="Give another run.")
+        if self.layers > 1 and self.hidden != self.width:
+            what = f"has model.hidden={self.hidden} and model.width={self.width}, and a translator has one width"
+            raise UserError(what, file=run, fix="Train the language model with both alike.")
+        common = self.model_dump(include={"width", "layers", "tie_output"})
+        return {"kind": "recurrent", "cell": "lstm", "bidirectional": False, **common}
+
     @property
     def summary(self) -> str:
         """The shape of the model in a few words."""
@@ -103,6 +115,11 @@ class TransformerLanguageOptions(LanguageShape):
         from translucid.language.transformer import TransformerLanguageModel
 
         return TransformerLanguageModel(target_vocabulary, self)
+
+    def translator_of_same_shape(self, run: Path) -> dict[str, Any]:
+        """Return the settings of a Transformer."""
+        common = self.model_dump(include={"width", "heads", "feed_forward", "norm", "tie_output"})
+        return {"kind": "transformer", **common, "encoder_layers": self.layers, "decoder_layers": self.layers}
 
     @property
     def summary(self) -> str:
@@ -148,6 +165,13 @@ class BiLSTMLanguageOptions(LanguageShape):
 
         return ContextualEmbedding(embedding, embedding.tokens.embedding_dim, self, tuned=tuned)
 
+    def as_elmo(self, run: Path) -> dict[str, Any]:
+        """Return the settings, unless the model reads characters."""
+        if self.characters:
+            what = "reads its pieces by their characters, which a translator does not"
+            raise UserError(what, file=run, fix="Train one with model.characters=false.")
+        return self.model_dump()
+
     @property
     def summary(self) -> str:
         """The shape of the model in a few words."""
@@ -183,6 +207,14 @@ class ClassifierOptions(ModelShape):
         from translucid.language.classifier import Classifier
 
         return Classifier(target_vocabulary, self, pieces)
+
+    @classmethod
+    def begun_from(cls, base: ModelShape, run: Path) -> dict[str, Any]:
+        """Return the settings of a classifier over a language model."""
+        if not isinstance(base, LSTMLanguageOptions | BiLSTMLanguageOptions):
+            what = f"holds a model of the kind {base.kind}, which can't initialize a classifier"
+            raise UserError(what, file=run, fix="Give the run of a language model, such as lm-lstm or lm-bilstm.")
+        return {"kind": "classifier", "language": base.model_dump()}
 
     def completed(self, former: Self) -> Self:
         """Return the options with the labels of the former training, if they have none."""

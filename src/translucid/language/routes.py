@@ -9,9 +9,9 @@ from fastapi.responses import JSONResponse
 
 from bitext.cancellation import between_steps
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import available_methods, contrast_labels, explain, faithfulness, random_faithfulness
-from translucid.inspection.explain.case import LabelCase
+from translucid.inspection.explain import available_methods, explain, faithfulness, random_faithfulness
 from translucid.inspection.inspected import rounded_probability
+from translucid.language.label_case import LabelCase, contrast_labels
 from translucid.language.text_classifier import SingleClassifier
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import contrast_fields, number_field, text_field
@@ -37,7 +37,7 @@ class TextModelRoutes(Handlers):
     async def classify(self, request: Request) -> JSONResponse:
         """Classify a text, and return the label's probability after each word, with an explanation if requested."""
         fields, task = await self.context.fields(request)
-        served = self.context.catalog.classifier(text_field(fields, "model", "") or None)
+        served = self.context.catalog.other("texts with labels", text_field(fields, "model", "") or None)
         text = text_field(fields, "q", max_length=LONGEST)
         method, label = text_field(fields, "explain", ""), text_field(fields, "label", "")
         instead_of, _ = contrast_fields(fields, method)
@@ -63,7 +63,7 @@ class TextModelRoutes(Handlers):
     async def generate(self, request: Request) -> JSONResponse:
         """Continue a text, and return the probability of each piece and of other candidates."""
         fields, task = await self.context.fields(request)
-        served = self.context.catalog.generator(text_field(fields, "model", "") or None)
+        served = self.context.catalog.other("running text", text_field(fields, "model", "") or None)
         prompt, options = text_field(fields, "q", "", LONGEST), _decoding(fields, served.model.configuration.decoding)
         max_tokens = number_field(fields, "max_tokens", 50, MAX_TOKENS, minimum=1)
         candidate_count = number_field(fields, "considered", 0, MAX_CANDIDATES)

@@ -11,9 +11,10 @@ import numpy as np
 from rich.text import Text
 
 from bitext.pair import Pair
-from translucid.captions.image_cases import record
-from translucid.cli.evaluate import Report
+from bitext.readers.file_kinds import refuse_file_names
+from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
 from translucid.cli.explain import Explanation, Output
+from translucid.cli.look import View
 from translucid.cli.printing import print_json, print_scores
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import sources_of
@@ -22,11 +23,12 @@ from translucid.decoding.hypothesis import percent
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import compare_with_random, contrast_labels, explain
-from translucid.inspection.explain.case import LabelCase
+from translucid.inspection.explain import compare_with_random, explain
+from translucid.inspection.explain.explanation import record
 from translucid.inspection.highlighted_text import HighlightedText, colored_page
 from translucid.language.classification import ClassifierScores, classification_scores
 from translucid.language.generator import Generator
+from translucid.language.label_case import LabelCase, contrast_labels
 from translucid.language.text_classifier import Classified, TextClassifier
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
@@ -35,31 +37,47 @@ KINDS = (".html", ".json")
 """The formats in which `look` and `explain` save a label."""
 
 
-def evaluate_texts(run: Path, configuration: Configuration, test: Sequence[str], report: Report, device: str) -> None:
+def evaluate_texts(
+    run: Path,
+    configuration: Configuration,
+    data: TestSet,
+    scoring: Scoring,
+    report: Report,
+    translation: Translation,
+) -> None:
     """Score a language model on texts.
 
     Raises:
         UserError: there are no texts.
     """
+    test = data.test or []
     texts = sources_of(keep_texts(read_texts(*test), Skipped("text")))
     if not texts:
         raise UserError("holds no texts", file=test[0], fix="Check the file.")
-    generator = Generator.open(RunFolder(run), configuration, device)
+    generator = Generator.open(RunFolder(run), configuration, translation.device)
     with Console(stderr=True).status("reading the texts"):
         scores = generator.evaluate(texts)
     print_scores(scores, as_json=report.as_json)
 
 
-def evaluate_labels(runs: Sequence[Path], test: Sequence[str], report: Report, device: str) -> None:
+def evaluate_labels(
+    run: Path,
+    configuration: Configuration,
+    data: TestSet,
+    scoring: Scoring,
+    report: Report,
+    translation: Translation,
+) -> None:
     """Classify a test set and score the labels.
 
     Raises:
         UserError: there are no texts, or one has a label that the model does not know.
     """
+    test = data.test or []
     texts = [text for text in read_texts(*test) if text.source.strip()]
     if not texts:
         raise UserError("holds no texts", file=test[0], fix="Check the file.")
-    classifier = TextClassifier.load(*runs, device=device)
+    classifier = TextClassifier.load(run, *(translation.ensemble or []), device=translation.device)
     for text in texts:
         if text.target not in classifier.labels:
             labels = ", ".join(classifier.labels)[:100]
@@ -104,14 +122,16 @@ def _show_errors(texts: Sequence[Pair], classified: Sequence[Classified], limit:
         console.print(Text(text.source))
 
 
-def look_at_text(classifier: TextClassifier, text: str | None, target: str | None, save: Path | None) -> None:
+def look_at_text(run: Path, text: str | None, view: View, save: Path | None) -> None:
     """Show how the probability of a label changes as the words of a text are read.
 
     Raises:
         UserError: there are no words, or the file to save has another ending than `KINDS`.
     """
+    refuse_file_names([text or ""])
+    classifier = TextClassifier.load(run, device=view.device)
     _refuse_kind(save)
-    prediction, case = _classified(classifier, text, target)
+    prediction, case = _classified(classifier, text, view.target)
     after = case.unfolding().tolist()
     order = range(len(after))
     if case.backwards:
@@ -135,12 +155,14 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
         Console().print(f"\nsaved: {save}", soft_wrap=True)
 
 
-def explain_label(classifier: TextClassifier, text: str, options: Explanation, output: Output) -> None:
+def explain_label(run: Path, text: str, options: Explanation, output: Output) -> None:
     """Show which words speak for a label, and test whether they do.
 
     Raises:
         UserError: there are no words, or the file to save has another ending than `KINDS`.
     """
+    refuse_file_names([text])
+    classifier = TextClassifier.load(run, device=options.device)
     save, method, k = output.save, options.method, options.k or 1
     _refuse_kind(save)
     prediction, case = _classified(classifier, text, options.target)

@@ -30,11 +30,31 @@ if TYPE_CHECKING:
 GROUP = "translucid.kinds"
 """The group of entry points."""
 BUILT_IN = (
-    "translucid.language.kinds:LANGUAGE_MODELING",
-    "translucid.language.kinds:CLASSIFICATION",
     "translucid.captions.kinds:CAPTIONING",
+    "translucid.language.kinds:CLASSIFICATION",
+    "translucid.language.kinds:LANGUAGE_MODELING",
 )
 """The tasks of our own extensions."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A task on the server."""
+
+    model: str
+    """The class of its models, with a class method `load(run, *, device)`."""
+    reads: str
+    """What its models read, for `GET /models`."""
+    shows: str
+    """The word before the names of its models when the server starts."""
+    does: str
+    """What its models do, for error messages."""
+    routes: Mapping[str, str]
+    """Handlers, methods of a class of `Handlers`, by method and path, such as `POST /classify`. Error messages name the
+    first one. They need PyTorch, and are imported when they are first used."""
+    explanations: tuple[str, Mapping[str, tuple[str, str]]] | None = None
+    """The name under which `GET /frontend/settings` lists the methods that explain its models, and the packages that
+    methods need further, as in `inspection.explain.available_methods`."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +80,13 @@ class Task:
     """Its presets by name, if it has any."""
     problems: str | None = None
     """A function from a configuration to what is wrong with its settings for these models."""
+    commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Its commands by name, such as `classify` or `data label`, each with its heading in `translucid --help`, or ""
+    in a group, and its function."""
+    views: Mapping[str, str] = field(default_factory=dict)
+    """What shared commands, such as `look` or `draw heads`, call for a run of it in place of their own work."""
+    served: Served | None = None
+    """What the server offers, if anything."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings such as `data.images` that only its models have, each with the message for other models."""
 

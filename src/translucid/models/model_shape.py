@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.layers.variants import Nonlinearity
 
@@ -51,6 +53,34 @@ class ModelShape(OptionGroup):
     def contextual(self, embedding: Embedding, *, tuned: bool) -> nn.Module:
         """Return a source embedding to which such a model, frozen unless `tuned`, adds the states that it computes."""
         raise NotImplementedError
+
+    @classmethod
+    def begun_from(cls, base: ModelShape, run: Path) -> dict[str, Any]:
+        """Return the settings of such a model that begins with the weights of a model of another kind, that of a run.
+
+        Raises:
+            UserError: it can't begin with them.
+        """
+        what = f"holds a model of the kind {base.kind}, not {cls.model_fields['kind'].default}"
+        raise UserError(what, file=run, fix="Leave `model` out, or give the run of another model.")
+
+    def translator_of_same_shape(self, run: Path) -> dict[str, Any]:
+        """Return the settings of a translator whose encoder or decoder can begin with the weights of such a model.
+
+        Raises:
+            UserError: there is none; the message names the model's run.
+        """
+        what = f"holds a model of the kind {self.kind}, which can't initialize half of a translator"
+        raise UserError(what, file=run, fix="Give the run of an lm-transformer or an lm-lstm.")
+
+    def as_elmo(self, run: Path) -> dict[str, Any]:
+        """Return the settings of `model.elmo` of a translator that reads its sources with such a model too.
+
+        Raises:
+            UserError: the model can't; the message names its run.
+        """
+        what = f"holds a model of the kind {self.kind}, which does not read from both ends"
+        raise UserError(what, file=run, fix="Give the run of an lm-bilstm.")
 
     def completed(self, former: Self) -> Self:
         """Return the options with what the training of the `former` ones has learned from its data, such as labels."""

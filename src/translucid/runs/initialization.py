@@ -24,7 +24,7 @@ from translucid.data.tokenizing.extending import parts_of_new, with_language, wi
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.language.options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
+from translucid.models.kinds import options_of_kind
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.presets import kind_of_preset
 from translucid.runs.run_folder import RunFolder
@@ -69,14 +69,8 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     base = RunFolder(run).configuration()
     kind = kind_of_preset(preset)
     model = base.model.model_dump()
-    if kind == "classifier" and base.model.kind != "classifier":
-        if base.model.kind not in {"language-lstm", "language-bilstm"}:
-            what = f"holds a model of the kind {base.model.kind}, which can't initialize a classifier"
-            raise UserError(what, file=run, fix="Give the run of a language model, such as lm-lstm or lm-bilstm.")
-        model = {"kind": "classifier", "language": model}
-    elif kind not in {None, base.model.kind}:
-        what = f"holds a model of the kind {base.model.kind}, not {kind}"
-        raise UserError(what, file=run, fix="Leave `model` out, or give the run of another model.")
+    if kind not in {None, base.model.kind} and (options := options_of_kind(kind)):
+        model = options.begun_from(base.model, run)
     data = {name: getattr(base.data, name) for name in _INHERITED}
     data["tokenizer"] = base.data.tokenizer.model_dump(exclude={"added"})
     training: dict[str, Any] = {"begin_from": str(run)}
@@ -105,7 +99,7 @@ def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
 
 
 def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
-    """Initialize a model with the weights of a run; a classifier also with those of a language model.
+    """Initialize a model with the weights of a run, or the model that it builds on.
 
     The row of a piece that the run lacks is the mean of the rows of the pieces into which the run cuts it.
 
@@ -186,7 +180,7 @@ class Pretrained(NamedTuple):
         for run in halves[1:]:
             _refuse_other_shape(model, halves[0], run)
         if self.elmo:
-            model["elmo"] = _bidirectional(self.elmo).model_dump()
+            model["elmo"] = self.elmo.configuration().model.as_elmo(self.elmo.path)
         if self.encoder and self.elmo and self.encoder.tokenizer().fingerprint != self.elmo.tokenizer().fingerprint:
             what = f"has another vocabulary than {self.encoder.path}, and a source is cut in one way"
             raise UserError(what, file=self.elmo.path, fix="Train both language models from the same text.")
@@ -244,20 +238,7 @@ def _run(name: str | None) -> RunFolder | None:
 
 def _shape(run: RunFolder) -> dict[str, Any]:
     """Return the options of a translator whose encoder or decoder a run's model can initialize."""
-    model = run.configuration().model
-    if isinstance(model, TransformerLanguageOptions):
-        common = model.model_dump(include={"width", "heads", "feed_forward", "norm", "tie_output"})
-        return {"kind": "transformer", **common, "encoder_layers": model.layers, "decoder_layers": model.layers}
-    if not isinstance(model, LSTMLanguageOptions):
-        what = f"holds a model of the kind {model.kind}, which can't initialize half of a translator"
-        raise UserError(what, file=run.path, fix="Give the run of an lm-transformer or an lm-lstm.")
-    if model.backwards:
-        raise UserError("reads backwards, and a translator does not", file=run.path, fix="Give another run.")
-    if model.layers > 1 and model.hidden != model.width:
-        what = f"has model.hidden={model.hidden} and model.width={model.width}, and a translator has one width"
-        raise UserError(what, file=run.path, fix="Train the language model with both alike.")
-    common = model.model_dump(include={"width", "layers", "tie_output"})
-    return {"kind": "recurrent", "cell": "lstm", "bidirectional": False, **common}
+    return run.configuration().model.translator_of_same_shape(run.path)
 
 
 def _refuse_other_shape(shape: dict[str, Any], first_run: RunFolder, run: RunFolder) -> None:
@@ -265,17 +246,6 @@ def _refuse_other_shape(shape: dict[str, Any], first_run: RunFolder, run: RunFol
         if shape.get(name) != value:
             what = f"would make a translator with model.{name}={value}, and {first_run.path} one with {shape.get(name)}"
             raise UserError(what, file=run.path, fix="Both halves need language models of one shape.")
-
-
-def _bidirectional(run: RunFolder) -> BiLSTMLanguageOptions:
-    model = run.configuration().model
-    if not isinstance(model, BiLSTMLanguageOptions):
-        what = f"holds a model of the kind {model.kind}, which does not read from both ends"
-        raise UserError(what, file=run.path, fix="Give the run of an lm-bilstm.")
-    if model.characters:
-        what = "reads its pieces by their characters, which a translator does not"
-        raise UserError(what, file=run.path, fix="Train one with model.characters=false.")
-    return model
 
 
 def _stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

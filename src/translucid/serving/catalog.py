@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from babel.core import get_global
 
@@ -19,6 +19,7 @@ from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run
 from translucid.kernels.machine import require_pytorch
+from translucid.models.kinds import Served, all_tasks, resolved, task_of
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
@@ -38,12 +39,6 @@ from translucid.serving.language_pairs import (
 from translucid.serving.queue.batcher import Batcher
 from translucid.serving.server_options import ServerOptions
 from translucid.terminology.glossary import Term
-
-if TYPE_CHECKING:
-    from translucid.captions.captioner import Captioner
-    from translucid.language.generator import Generator
-    from translucid.language.text_classifier import TextClassifier
-
 
 Model = TypeVar("Model")
 Label = tuple[str | None, str | None]
@@ -65,9 +60,8 @@ class Catalog:
 
     models: list[LanguagePairs] = field(default_factory=list)
     """The translators."""
-    captioners: list[NamedModel[Captioner]] = field(default_factory=list)
-    classifiers: list[NamedModel[TextClassifier]] = field(default_factory=list)
-    generators: list[NamedModel[Generator]] = field(default_factory=list)
+    others: dict[str, list[NamedModel[Any]]] = field(default_factory=dict)
+    """The models that do something else, by what they read."""
 
     def __iter__(self) -> Iterator[LanguagePairs | PivotPairs]:
         """Iterate over the translators, those through a pivot language last."""
@@ -85,33 +79,24 @@ class Catalog:
             ApiError: 400, there are only other models.
         """
         if not self.models:
-            other_models = {"/caption": self.captioners, "/classify": self.classifiers, "/generate": self.generators}
-            paths = ", ".join(path for path, models in other_models.items() if models)
+            paths = ", ".join(next(iter(served.routes)).split()[1] for served, _ in self.served_others())
             raise ApiError(400, f"No translator is served here, only other models ({paths})")
 
-    def captioner(self, name: str | None = None) -> NamedModel[Captioner]:
-        """Return a captioner, the first one if none is named.
+    def served_others(self) -> Iterator[tuple[Served, list[NamedModel[Any]]]]:
+        """Yield the tasks other than translation that are served, with their models."""
+        for task in all_tasks():
+            if task.served and task.reads in self.others:
+                yield task.served, self.others[task.reads]
+
+    def other(self, reads: str, name: str | None = None) -> NamedModel[Any]:
+        """Return a model that reads something other than sentences, the first one if none is named.
 
         Raises:
             ApiError: 400, there is none.
         """
-        return _find_named(self.captioners, name, "writes about images")
-
-    def classifier(self, name: str | None = None) -> NamedModel[TextClassifier]:
-        """Return a text classifier, the first one if none is named.
-
-        Raises:
-            ApiError: 400, there is none.
-        """
-        return _find_named(self.classifiers, name, "classifies texts")
-
-    def generator(self, name: str | None = None) -> NamedModel[Generator]:
-        """Return a language model, the first one if none is named.
-
-        Raises:
-            ApiError: 400, there is none.
-        """
-        return _find_named(self.generators, name, "continues texts")
+        served = task_of(reads).served
+        assert served is not None
+        return _find_named(self.others.get(reads, []), name, served.does)
 
     @property
     def languages(self) -> list[str]:
@@ -243,20 +228,12 @@ def load(
             raise UserError("does not go from one language to another", file=folder, fix=f"Write {folder} alone.")
         if reads != "text":
             require_pytorch(f"serving {folder}, which does not translate,")
-        if reads == "images":
-            from translucid.captions.captioner import Captioner  # needs Pillow
-
-            catalog.captioners.append(NamedModel(name, Captioner.open(run, configuration, device)))
-            continue
-        if reads == "texts with labels":
-            from translucid.language.text_classifier import TextClassifier
-
-            catalog.classifiers.append(NamedModel(name, TextClassifier.load(run.path, device=device)))
-            continue
-        if reads == "running text":
-            from translucid.language.generator import Generator
-
-            catalog.generators.append(NamedModel(name, Generator.open(run, configuration, device)))
+            served = task_of(reads).served
+            if served is None:
+                configuration.refuse_other_input("text", run.path)
+            else:
+                model = resolved(served.model).load(run.path, device=device)
+                catalog.others.setdefault(reads, []).append(NamedModel(name, model))
             continue
         # A translator: the weights are loaded once for all its language pairs.
         sources, targets = offer(configuration, *languages, folder)

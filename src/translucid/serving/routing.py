@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
 from typing import Any, cast
@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 
 from translucid.ground.errors import missing_package
 from translucid.kernels.machine import has_pytorch
-from translucid.serving.catalog import NamedModel
+from translucid.models.kinds import tasks
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import PivotPairs
@@ -39,10 +39,7 @@ NEED_PYTORCH = {
     "POST /layers": "translucid.serving.routes.inspection:LayerRoutes.layers",
     "POST /patch": "translucid.serving.routes.inspection:LayerRoutes.patch",
     "POST /picture": "translucid.serving.routes.plots:PlotRoutes.picture",
-    "POST /caption/picture": "translucid.serving.routes.plots:PlotRoutes.caption_picture",
-    "POST /caption": "translucid.captions.routes:CaptionRoutes.caption",
-    "POST /classify": "translucid.language.routes:TextModelRoutes.classify",
-    "POST /generate": "translucid.language.routes:TextModelRoutes.generate",
+    **{route: handler for task in tasks() if task.served for route, handler in task.served.routes.items()},
 }
 """The routes that compute with models themselves, and their handlers: `module:class.method`."""
 _TEXT: Schema = {"type": "string"}
@@ -206,13 +203,8 @@ class ListingRoutes(Handlers):
             languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
             pivot = {"pivot": pairs.pivot} if isinstance(pairs, PivotPairs) else {}
             rows.append({"name": pairs.name, "reads": "text"} | languages | pivot)
-        other_models: dict[str, Sequence[NamedModel[Any]]] = {
-            "images": catalog.captioners,
-            "texts": catalog.classifiers,
-        }
-        other_models["prompts"] = catalog.generators
-        for reads, models in other_models.items():
-            rows += [{"name": served.name, "reads": reads} for served in models]
+        for task, models in catalog.served_others():
+            rows += [{"name": served.name, "reads": task.reads} for served in models]
         return JSONResponse(rows)
 
     async def examples(self) -> JSONResponse:

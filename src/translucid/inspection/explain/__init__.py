@@ -1,7 +1,7 @@
 """Explanations of a model's words by methods other than attention, and the faithfulness of each."""
 
-from translucid.inspection.explain.case import Case, LabelCase
-from translucid.inspection.explain.contrast import Contrast, contrast, contrast_labels
+from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.contrast import Contrast, contrast
 from translucid.inspection.explain.explanation import (
     METHODS,
     Explanation,
@@ -21,11 +21,9 @@ __all__ = [
     "Contrast",
     "Explanation",
     "Faithfulness",
-    "LabelCase",
     "available_methods",
     "compare_with_random",
     "contrast",
-    "contrast_labels",
     "explain",
     "faithfulness",
     "part_count",

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.explain.case import Explained, ForcedCase, InterpolationPath, LabelCase
+from translucid.inspection.explain.case import Explained, ForcedCase, InterpolationPath
 
 
 class Contrast(Explained):
@@ -81,7 +81,7 @@ class Contrast(Explained):
 
 
 def contrast(case: ForcedCase, instead_of: str, word: int | None = None) -> Contrast:
-    """Contrast a word of a translation or caption with another word after the same words.
+    """Contrast a word of a translation with another word after the same words.
 
     Args:
         case: the case of the whole target.
@@ -107,17 +107,6 @@ def contrast(case: ForcedCase, instead_of: str, word: int | None = None) -> Cont
     if not candidates:
         raise UserError(f"{instead_of!r} is the word itself", fix="Choose another word to contrast it with.")
     return min(candidates, key=lambda candidate: candidate.log_odds)
-
-
-def contrast_labels(case: LabelCase, instead_of: str) -> Contrast:
-    """Contrast the label of a text with another label.
-
-    Raises:
-        UserError: there is no other label of this name.
-    """
-    if instead_of == case.target_words[0]:
-        raise UserError(f"{instead_of!r} is the label itself", fix="Choose another label to contrast it with.")
-    return Contrast(case, case.with_label(instead_of))
 
 
 def _is_word(case: ForcedCase, position: int, text: str, ids: list[int]) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -32,10 +33,10 @@ METHODS = {
     "random": "random importance, for comparison",
 }
 """The methods by name, with descriptions."""
+Packages: TypeAlias = Mapping[str, tuple[str, str]]
+"""The optional package of a method, and the module to import."""
 _PACKAGES = {"lime": ("scikit-learn", "sklearn"), "gradients": ("captum", "captum")}
 """The optional package of a method, and the module to import."""
-_PACKAGES_FOR_IMAGES = {"lime": ("scikit-image", "skimage")}
-"""A further package that a method needs for images."""
 GRADIENT_TOKENS = 256
 """The maximum number of tokens, source and target, in a batch of interpolated sources, of which it has at least one."""
 KERNEL = 0.25
@@ -48,7 +49,7 @@ class Explanation:
 
     method: str
     source: list[str]
-    """Names of the parts: words, or cells or superpixels."""
+    """Names of the parts, such as words."""
     target: list[str]
     """The target words."""
     importance: Tensor
@@ -64,27 +65,27 @@ class Explanation:
         return notebook_table(WordMap(self.source, self.target, weights, self.context, self.context))
 
 
-def available_methods(*, images: bool = False) -> list[str]:
-    """Return the methods whose packages are installed, for texts or for images."""
-    return [method for method in METHODS if _missing_package(method, images=images) is None]
+def available_methods(further: Packages = _PACKAGES) -> list[str]:
+    """Return the methods whose packages are installed, with `further` packages for sources that need more."""
+    return [method for method in METHODS if _missing_package(method, further) is None]
 
 
-def refuse_method(method: str, *, images: bool = False) -> None:
-    """Check, before any work, that a method exists and its packages are installed, for texts or for images.
+def refuse_method(method: str, further: Packages = _PACKAGES) -> None:
+    """Check, before any work, that a method exists and its packages are installed; arguments as above.
 
     Raises:
         UserError: there is no such method, or a package for it is not installed.
     """
     if method not in METHODS:
         raise UserError(f"there is no method {method!r}", fix=nearest(method, METHODS))
-    package = _missing_package(method, images=images)
+    package = _missing_package(method, further)
     if package:
         raise missing_package(method, package, "explain")
 
 
-def _missing_package(method: str, *, images: bool) -> str | None:
+def _missing_package(method: str, further: Packages) -> str | None:
     """Return a package that a method needs and that is not installed, if any."""
-    for packages in (_PACKAGES, _PACKAGES_FOR_IMAGES) if images else (_PACKAGES,):
+    for packages in (_PACKAGES, further):
         if method in packages:
             package, module = packages[method]
             if not find_spec(module):
@@ -93,7 +94,7 @@ def _missing_package(method: str, *, images: bool) -> str | None:
 
 
 def explain(case: Explained, method: str, *, samples: int = 500, seed: int = 1) -> Explanation:
-    """Explain a translation, a caption or a label.
+    """Explain the target of a case, such as a translation.
 
     Args:
         case: source, target and model.
@@ -269,4 +270,23 @@ def explanation_record(case: Explained, method: str) -> dict[str, Any]:
     }
     if isinstance(case, Contrast):
         row["contrast"] = case.to_json()
+    return row
+
+
+def record(
+    explanation: Explanation, scores: Mapping[str, Faithfulness], contrasted: Contrast | None = None
+) -> dict[str, Any]:
+    """Return plain values: words, parts, importance rounded to five decimals, fit, faithfulness and contrast."""
+    row: dict[str, Any] = {
+        "source": explanation.source,
+        "target": explanation.target,
+        "method": explanation.method,
+        "importance": plain(explanation.importance, 5),
+        "fit": rounded(explanation.fit, 4),
+        "faithfulness": {name: score._asdict() for name, score in scores.items()},
+    }
+    if explanation.context:
+        row["context"] = explanation.context
+    if contrasted:
+        row["contrast"] = contrasted.to_json()
     return row

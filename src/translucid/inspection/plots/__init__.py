@@ -1,4 +1,4 @@
-"""Figures by Matplotlib: attention over words and images, masks, lenses, positions, beams, training, calibration."""
+"""Figures by Matplotlib: attention over words, masks, lenses, positions, beams, training, calibration."""
 
 from translucid.inspection.plots.beam import draw_beam
 from translucid.inspection.plots.curves import draw_curves, draw_positions, draw_reliability
@@ -11,8 +11,6 @@ from translucid.inspection.plots.heatmaps import (
     draw_masks,
     draw_padding,
     draw_patching,
-    draw_saliency,
-    draw_saliency_rows,
     draw_words,
 )
 from translucid.inspection.plots.ribbons import draw_ribbons
@@ -32,8 +30,6 @@ __all__ = [
     "draw_positions",
     "draw_reliability",
     "draw_ribbons",
-    "draw_saliency",
-    "draw_saliency_rows",
     "draw_words",
     "save_figure",
 ]

@@ -16,6 +16,10 @@ function openingLines({ run, image }, ...imports) {
   ];
 }
 
+function importFigure(name) {
+  return [`from translucid.captions.figures import ${name}`, "from translucid.inspection.plots import save_figure"];
+}
+
 function inspectLine({ target }) {
   return `inspected = captioner.inspect(picture, ${pythonString(target)})`;
 }
@@ -28,7 +32,7 @@ export function imageMapCode(caption, { layer, head, weights }) {
   const layerArgument = layer === null ? "" : `, layer=${layer}`;
   const headArgument = head === null ? "" : `, head=${head}`;
   return [
-    ...openingLines(caption, "from translucid.captions import SaliencyOverlay", importPlots("draw_saliency")),
+    ...openingLines(caption, "from translucid.captions import SaliencyOverlay", ...importFigure("draw_saliency")),
     inspectLine(caption),
     `overlay = SaliencyOverlay.of(inspected${layerArgument}${headArgument})`,
     'save_figure(draw_saliency(overlay), Path("attention.pdf"))',
@@ -38,7 +42,7 @@ export function imageMapCode(caption, { layer, head, weights }) {
 // Plot all heads over the image.
 export function imageHeadsCode(caption) {
   return [
-    ...openingLines(caption, "from translucid.captions import sections_of", importPlots("draw_saliency_rows")),
+    ...openingLines(caption, "from translucid.captions import sections_of", ...importFigure("draw_saliency_rows")),
     inspectLine(caption),
     'save_figure(draw_saliency_rows(sections_of(inspected)), Path("heads.pdf"))',
   ].join("\n");
@@ -49,7 +53,7 @@ export function imageExplanationCode(caption, method, contrast) {
   const imports = [
     `from translucid.inspection.explain import ${contrast ? "contrast, " : ""}explain, faithfulness, part_count`,
     "from translucid.captions import SHARE, image_case, overlay_of",
-    importPlots("draw_saliency"),
+    ...importFigure("draw_saliency"),
   ];
   const [methodName, target] = [method, caption.target].map(pythonString);
   const explainedCase = contrast ? "contrasted" : "case";

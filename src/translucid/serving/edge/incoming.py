@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -21,6 +22,7 @@ from translucid.serving.server_options import ServerOptions
 if TYPE_CHECKING:
     from translucid.inspection.explain import Contrast
     from translucid.inspection.explain.case import ForcedCase
+    from translucid.inspection.explain.explanation import Packages
 
 SECONDS = 30.0
 """The time limit for a body; every `SLOWEST` bytes of it add a second."""
@@ -38,6 +40,7 @@ MAX_WORD_LENGTH = 100
 """The maximum number of characters in a word that another one is contrasted with."""
 MAX_WORD_POSITION = 999
 """The highest position of a word that is contrasted."""
+NO_PACKAGES: Packages = MappingProxyType({})
 _COUNTED_BYTES = "translucid.body_bytes"
 
 
@@ -103,9 +106,9 @@ async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) 
     """
     # A character may take twelve bytes, in JSON (two \\uXXXX) as in a form (four %XX).
     max_bytes = 12 * options.characters + 20_000
-    kind = _kind(request)
+    kind = content_type(request)
     if kind == "multipart/form-data":
-        fields, _ = await _form(request, bodies, max_bytes)
+        fields, _ = await form_of(request, bodies, max_bytes)
         return {**request.query_params, **fields}
     body = await bodies.read(request, max_bytes)
     try:
@@ -131,41 +134,17 @@ async def read_upload(
     Raises:
         ApiError: 400, the body is no such form; 413, it is too large.
     """
-    if _kind(request) != "multipart/form-data":
+    if content_type(request) != "multipart/form-data":
         raise ApiError(400, "Invalid request: send a form with a file")
-    return await _form(request, bodies, options.file_bytes + 20_000, IN_MEMORY)
+    return await form_of(request, bodies, options.file_bytes + 20_000, IN_MEMORY)
 
 
-async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -> tuple[dict[str, Any], bytes]:
-    """Return the fields of a request, and its image: a form's `file`, or the whole body, with fields in the query.
-
-    Raises:
-        ApiError: 400, there is no image; 413, it is too large; 415, the content type is neither a form nor an image.
-    """
-    kind, max_bytes = _kind(request), options.image_bytes
-    fields: dict[str, Any] = dict(request.query_params)
-    if kind == "multipart/form-data":
-        form_fields, file = await _form(request, bodies, max_bytes + 20_000)
-        fields |= form_fields
-        image = b"" if file is None else await file.read()
-    elif kind.startswith("image/"):
-        image = await bodies.read(request, max_bytes)
-    else:
-        description = kind[:50] or "nothing that says what it is"
-        raise ApiError(415, f"Invalid request: send a form with a file, or an image as image/jpeg, not {description}")
-    if not image:
-        raise ApiError(400, "Invalid request: missing file parameter, an image")
-    if len(image) > max_bytes:
-        raise ApiError(413, f"Invalid request: more than {max_bytes} bytes")
-    return fields, image
-
-
-def _kind(request: Request) -> str:
+def content_type(request: Request) -> str:
     """Return the content type without its parameters, such as the charset."""
     return request.headers.get("content-type", "").split(";")[0].strip().lower()
 
 
-async def _form(
+async def form_of(
     request: Request, bodies: Bodies, max_bytes: int, spool_size: int = 0
 ) -> tuple[dict[str, Any], UploadFile | None]:
     """Read a multipart form as it arrives; a field that occurs several times is a list.
@@ -265,25 +244,27 @@ def source_field(fields: dict[str, Any]) -> str | None:
     return None if source == "auto" else source
 
 
-def method_field(fields: dict[str, Any], name: str, default: str = "", *, images: bool = False) -> str:
-    """Return the method of an explanation, for texts or for images; "" if the field is missing without a default.
+def method_field(fields: dict[str, Any], name: str, default: str = "", further: Packages = NO_PACKAGES) -> str:
+    """Return the method of an explanation, "" if the field is missing without a default.
+
+    `further`: packages that methods need for this source, as in `available_methods`.
 
     Raises:
         ApiError: 400, there is no such method here.
     """
     method = text_field(fields, name, default)
-    if (method or default) and method not in methods_of_server(images=images):
+    if (method or default) and method not in methods_of_server(further):
         raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
     return method
 
 
-def methods_of_server(*, images: bool) -> list[str]:
+def methods_of_server(further: Packages = NO_PACKAGES) -> list[str]:
     """Return the methods of explanation that this server has; none without PyTorch."""
     if not has_pytorch():
         return []
     from translucid.inspection.explain import available_methods
 
-    return list(available_methods(images=images))
+    return list(available_methods(further))
 
 
 class ContrastFields(NamedTuple):
@@ -295,7 +276,7 @@ class ContrastFields(NamedTuple):
     """The position of the word that is contrasted with it; None: where the model came closest to the other one."""
 
     def of(self, case: ForcedCase) -> Contrast | None:
-        """Return the contrast in a translation or caption, if the request has one."""
+        """Return the contrast of a word, if the request has one."""
         from translucid.inspection.explain import contrast
 
         return contrast(case, self.instead_of, self.word) if self.instead_of else None

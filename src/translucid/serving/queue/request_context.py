@@ -17,7 +17,7 @@ from starlette.datastructures import UploadFile
 from bitext.cancellation import Cancelled
 from translucid.serving.catalog import Catalog
 from translucid.serving.edge.failures import ApiError, ClientLeft
-from translucid.serving.edge.incoming import Bodies, read_fields, read_image, read_upload
+from translucid.serving.edge.incoming import Bodies, read_fields, read_upload
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.language_pairs import AnyServed
 from translucid.serving.queue.fair_scheduler import Task, WorkerPool
@@ -88,14 +88,13 @@ class RequestContext:
             raise ApiError(400, missing_message)
         return fields, file, client
 
-    async def image(self, request: Request) -> tuple[dict[str, Any], bytes, RequestTask]:
-        """Read and check a request with an image.
+    def task(self, request: Request, fields: dict[str, Any]) -> RequestTask:
+        """Return the work of a request with these fields.
 
         Raises:
-            ApiError: the request is invalid or refused.
+            ApiError: the request is refused.
         """
-        fields, image = await read_image(request, self.bodies, self.options)
-        return fields, image, RequestTask(self, request, self.rate_limits.check(request, fields))
+        return RequestTask(self, request, self.rate_limits.check(request, fields))
 
 
 class RequestTask(Task):

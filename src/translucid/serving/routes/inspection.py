@@ -43,8 +43,8 @@ from translucid.serving.texts import queue_sentences, sentences_before, split_te
 from translucid.terminology.matching import missing_terms
 
 if TYPE_CHECKING:
+    from translucid.api.loaded_model import LoadedModel
     from translucid.api.translator import Translator
-    from translucid.captions.captioner import Captioner
     from translucid.decoding.trace import BeamTrace
 
 
@@ -301,13 +301,13 @@ def first_word(pieces: Sequence[str]) -> str:
     return words[0][0] if words else ""
 
 
-def beam_of(model: Translator | Captioner) -> int:
+def beam_of(model: Translator | LoadedModel) -> int:
     """Return the width of the beam of a model, or one that is not too wide for the page."""
     return min(model.configuration.decoding.beam, WIDEST)
 
 
-def beam_tree(model: Translator | Captioner, trace: Callable[[Any, int], BeamTrace], source: Any) -> dict[str, Any]:
-    """Return the tree of the beam search for a sentence or an image, given the function that traces one."""
+def beam_tree(model: Translator | LoadedModel, trace: Callable[[Any, int], BeamTrace], source: Any) -> dict[str, Any]:
+    """Return the tree of the beam search for a source, given the function that traces one."""
     options, beam = model.configuration.decoding, beam_of(model)
     record = beam_record(trace(source, beam), beam, model.tokenizer, options.length_penalty)
     return record | {"own": options.beam}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -14,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.documents.kinds import KINDS
 from bitext.pair import Pair
+from translucid.models.kinds import tasks
 from translucid.serving.detection import detect, detect_sources
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
@@ -160,8 +162,8 @@ class LibreTranslate(Handlers):
                 "documentKinds": [{"name": kind.name, "endings": kind.endings} for kind in KINDS],
                 "filesTranslation": True,
                 "frontendTimeout": 500,
-                "explanations": _explanations(images=False),
-                "imageExplanations": _explanations(images=True),
+                "explanations": _explanations({}),
+                **_further_explanations(),
                 "keyRequired": bool(self.context.options.api_keys),
                 "language": language,
                 "lessons": self.context.lessons,
@@ -195,6 +197,12 @@ def _language_record(code: str) -> dict[str, str]:
     return {"code": code, "name": name_of(code)}
 
 
-def _explanations(*, images: bool) -> list[str]:
+def _explanations(further: Mapping[str, tuple[str, str]]) -> list[str]:
     """Return the methods that explain by other means than attention."""
-    return [name for name in methods_of_server(images=images) if name not in ("attention", "random")]
+    return [name for name in methods_of_server(further) if name not in ("attention", "random")]
+
+
+def _further_explanations() -> dict[str, list[str]]:
+    """Return the methods for models that do not translate, by the names of their fields."""
+    described = [task.served.explanations for task in tasks() if task.served and task.served.explanations]
+    return {name: _explanations(further) for name, further in described}

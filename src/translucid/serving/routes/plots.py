@@ -1,4 +1,4 @@
-"""Figures of one sentence or image as PDF, the same that the Python code on the page draws."""
+"""Figures of one sentence as PDF, the same that the Python code on the page draws."""
 
 from __future__ import annotations
 
@@ -14,32 +14,25 @@ from translucid.inspection.inspected import SIDES, Inspected
 from translucid.inspection.words import WordMap
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
-    ContrastFields,
     choice_field,
     contrast_fields,
     method_field,
-    number_field,
-    text_field,
 )
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import MAX_INSPECTED, beam_of, heads_field, patch_fields, read_pair
+from translucid.serving.routes.inspection import beam_of, heads_field, patch_fields, read_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.figure import Figure
 
-    from translucid.captions.captioner import Captioner
-    from translucid.captions.pixels import Picture
     from translucid.serving.queue.request_context import RequestTask
 
 VIEWS = ("map", "heads", "beam", "why", "layers", "patching")
 """The figures of a sentence: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation, the
 predictions of each layer, activation patching.
 """
-IMAGE_VIEWS = ("map", "heads", "beam", "why")
-"""The figures of an image: saliency by one map, by all heads, the beam search tree, saliency by an explanation."""
 KINDS = ("cross", "encoder", "decoder", "rollout", "norms", "contributions")
 """The kinds of maps of a sentence."""
 
@@ -51,33 +44,12 @@ class PlotRoutes(Handlers):
         """Draw a figure of a sentence and its translation."""
         (fields, task, served, source), target = await read_pair(self.context, request)
         view, kind = choice_field(fields, "view", VIEWS), choice_field(fields, "kind", KINDS, "cross")
-        return await _pdf_response(task, lambda: _draw(served, source, target, view, kind, fields))
-
-    async def caption_picture(self, request: Request) -> Response:
-        """Draw a figure of an image and its caption."""
-        self.context.catalog.captioner()  # refuse before megabytes are read
-        fields, image, task = await self.context.image(request)
-        captioner = self.context.catalog.captioner(text_field(fields, "model", "") or None).model
-        caption = text_field(fields, "caption").strip()
-        view = choice_field(fields, "view", IMAGE_VIEWS)
-        if not caption or len(caption) > MAX_INSPECTED:
-            raise ApiError(400, f"Invalid request: there is no caption, or it has over {MAX_INSPECTED} characters")
-        map_indices: dict[str, int] = {}
-        for name in ("layer", "head"):
-            if name in fields:
-                map_indices[name] = number_field(fields, name, 0, 999)
-        method = method_field(fields, "method", "erasure", images=True)
-        contrasted = contrast_fields(fields, method)
-
-        def figure() -> Figure:
-            if view == "why":
-                return _draw_explanation(captioner, captioner.picture(image, "image"), caption, method, contrasted)
-            return _draw_caption(captioner, captioner.picture(image, "image"), caption, view, map_indices)
-
-        return await _pdf_response(task, figure)
+        return await pdf_response(task, lambda: _draw(served, source, target, view, kind, fields))
 
 
-async def _pdf_response(task: RequestTask, figure: Callable[[], Figure]) -> Response:
+async def pdf_response(task: RequestTask, figure: Callable[[], Figure]) -> Response:
+    """Answer with a figure as PDF."""
+
     def pdf() -> bytes:
         from translucid.inspection.plots.saving import rendered
 
@@ -112,31 +84,6 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
     if kind not in SIDES:
         return draw_ribbons(words, inspected.word_log_probs())
     return draw_ribbons(words)
-
-
-def _draw_caption(
-    captioner: Captioner, picture: Picture, caption: str, view: str, map_indices: dict[str, int]
-) -> Figure:
-    from translucid.captions.saliency_overlay import SaliencyOverlay, sections_of
-    from translucid.inspection.plots import draw_beam, draw_saliency, draw_saliency_rows
-
-    if view == "beam":
-        return draw_beam(captioner.trace(picture, beam_of(captioner)))
-    attention = captioner.inspect(picture, caption)
-    if view == "heads":
-        return draw_saliency_rows(sections_of(attention))
-    return draw_saliency(SaliencyOverlay.of(attention, map_indices.get("layer"), map_indices.get("head")))
-
-
-def _draw_explanation(
-    captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields
-) -> Figure:
-    from translucid.captions.image_cases import image_case, overlay_of
-    from translucid.inspection.plots import draw_saliency
-
-    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
-    contrasted = fields.of(case)
-    return draw_saliency(overlay_of(case, explain(contrasted or case, method, samples=200), contrasted))
 
 
 def _map(inspected: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:

@@ -1,6 +1,8 @@
 """Each package imports only from those below it, and nothing private is set from outside."""
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 import translucid
+from translucid.models import kinds
 
 SOURCE = Path(translucid.__file__).parents[1]
 LAYERS = [
@@ -40,7 +43,7 @@ LAYERS = [
 ]
 """Packages from the bottom up: each imports only from those above it in this list. `bitext` stands beside ours."""
 EXTENSIONS = {"language", "captions"}
-"""Packages for kinds of models other than translators."""
+"""Packages for kinds of models other than translators. No other package imports them, or names a module of theirs."""
 ENTRIES = ["__init__", "__main__"]
 FILES = sorted([*(SOURCE / "bitext").rglob("*.py"), *(SOURCE / "translucid").rglob("*.py")])
 
@@ -116,9 +119,44 @@ def test_imports_go_down():
         if package in ENTRIES:  # they import lazily what users ask for
             continue
         below = LAYERS[: LAYERS.index(package)]
-        if above := contents(file).packages - {package, *below} - EXTENSIONS:
+        if above := contents(file).packages - {package, *below}:
             upwards[str(file.relative_to(SOURCE))] = above
     assert not upwards
+
+
+def named_extensions(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the extensions that strings name, such as a reference `translucid.captions.model:CaptioningLSTM`."""
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.update(re.findall(r"\btranslucid\.(\w+)\.\w", node.value))
+    return names & EXTENSIONS
+
+
+def test_the_core_does_not_know_the_extensions():
+    """Their records are named in one place, and are found there even if the installed metadata is older."""
+    knowing = {}
+    for file in FILES:
+        if package_of(file) in EXTENSIONS | {*ENTRIES}:
+            continue
+        nodes = nodes_of(file.read_text(encoding="utf-8"))
+        if names := named_extensions(nodes) | (imported_packages(nodes) & EXTENSIONS):
+            knowing[str(file.relative_to(SOURCE / "translucid"))] = names
+    assert knowing == {"models/kinds.py": EXTENSIONS}
+    project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert sorted(project["entry-points"][kinds.GROUP].values()) == sorted(kinds.BUILT_IN)
+
+
+def test_extensions_do_not_import_each_other():
+    for file in FILES:
+        package = package_of(file)
+        if package in EXTENSIONS:
+            assert not contents(file).packages & (EXTENSIONS - {package}), file
+
+
+def test_knowing_an_extension_is_detected():
+    assert named_extensions(nodes_of("f('translucid.captions.model:X')")) == {"captions"}
+    assert named_extensions(nodes_of("f('translucid.captioning', 'captions')")) == set()
 
 
 @pytest.mark.parametrize("package", ["runs", "engines", "api"])
@@ -128,7 +166,7 @@ def test_inference_does_not_need_training(package):
     reached, next_ones = set(), {package}
     while next_ones:
         reached |= next_ones
-        next_ones = set().union(*(imports[name] for name in next_ones)) - reached - EXTENSIONS
+        next_ones = set().union(*(imports[name] for name in next_ones)) - reached
     assert "models" in reached
     assert not reached & {"training", "jobs", "serving", "lessons", "cli"}
 

@@ -1,1 +1,1 @@
-"""The classes for Python users: translators, captioners, generators, classifiers, embedders, and their results."""
+"""The classes for Python users: translators and their results, and the base class of models for other tasks."""

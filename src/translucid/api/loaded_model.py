@@ -1,4 +1,4 @@
-"""The base class of captioners, generators, embedders and classifiers: a model of one run, on one device."""
+"""The base class of models that do not translate: a model of one run, on one device."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 B     sentences in a batch
 N     rows of a search: hypotheses, one or more for each sentence
 K     hypotheses for one sentence, the width of the beam
-S     source length in tokens (grid cells for an image)
+S     source length in tokens (or what else is read)
 T     target length in tokens
 D     width of the model
 H     attention heads; D = H * d

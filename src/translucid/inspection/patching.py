@@ -513,7 +513,7 @@ MIN_LETTERS = 4
 def similar_sentences(model: SequenceModel, tokenizer: Tokenizer, text: str) -> list[str]:
     """Return copies of a sentence with another word in place of one, those with the most similar word first."""
     tokens = getattr(model.source_embedding, "tokens", None)
-    if not isinstance(tokens, nn.Embedding):  # an ensemble, or a model that adds ELMo's vectors
+    if not isinstance(tokens, nn.Embedding):  # an ensemble, or a model that adds other vectors
         return []
     opening = len(tokenizer.source_opening)
     norms = tokens.weight.norm(dim=1).clamp_min(1e-9)

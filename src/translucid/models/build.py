@@ -18,7 +18,7 @@ def build_model(
 ) -> Model:
     """Return a model of this kind and shape, with fresh weights from PyTorch's random state.
 
-    Only a pre-trained network for images has other weights.
+    Only parts that are pre-trained networks have other weights.
 
     Args:
         options: the kind and shape of the model.

@@ -50,7 +50,7 @@ class Served:
     does: str
     """What its models do, for error messages."""
     routes: Mapping[str, str]
-    """Handlers, methods of a class of `Handlers`, by method and path, such as `POST /classify`. Error messages name the
+    """Handlers, methods of a class of `Handlers`, by method and path, such as `POST /label`. Error messages name the
     first one. They need PyTorch, and are imported when they are first used."""
     explanations: tuple[str, Mapping[str, tuple[str, str]]] | None = None
     """The name under which `GET /frontend/settings` lists the methods that explain its models, and the packages that
@@ -81,14 +81,14 @@ class Task:
     problems: str | None = None
     """A function from a configuration to what is wrong with its settings for these models."""
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Its commands by name, such as `classify` or `data label`, each with its heading in `translucid --help`, or ""
+    """Its commands by name, such as `label` or `data label`, each with its heading in `translucid --help`, or ""
     in a group, and its function."""
     views: Mapping[str, str] = field(default_factory=dict)
     """What shared commands, such as `look` or `draw heads`, call for a run of it in place of their own work."""
     served: Served | None = None
     """What the server offers, if anything."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings such as `data.images` that only its models have, each with the message for other models."""
+    """Settings such as `data.shift` that only its models have, each with the message for other models."""
 
 
 TRANSLATION = Task(

@@ -10,8 +10,8 @@
 `decode` is `features` followed by `output`; `step` is `advance` followed by `output`. The packages `training`,
 `decoding` and `inspection` use nothing else of a model.
 
-Only the model and the code that prepares its data know what a source is: ids [B, S] for a translator; for a captioner
-an image, as pixels or as a grid of features [B, S, F] with S cells. Two members hide the difference: `source_embedding`
+Only the model and the code that prepares its data know what a source is: ids [B, S] for a translator, or
+for instance a grid of features [B, S, F] with S cells. Two members hide the difference: `source_embedding`
 maps sources to the encoder's input, and `source_mask` says which positions exist. All other code passes sources on. It
 may rely on their first dimension, the number of sources.
 """
@@ -64,7 +64,7 @@ StateT = TypeVar("StateT", bound=State, default=Any)
 
 
 class Model(nn.Module):
-    """A model that can be trained, saved and loaded: a sequence model or a text classifier."""
+    """A model that can be trained, saved and loaded: such as a sequence model."""
 
     options: ModelShape
     """The options that the model was built from."""
@@ -133,8 +133,8 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return the decoder's last states [N, T, D] before the output projection, teacher-forced on ids [N, T].
 
-        `targets_in` is the target shifted right: it begins with the start token and has no end token. A captioner may
-        get several captions per image: k consecutive targets of the N = k B belong to the same source.
+        `targets_in` is the target shifted right: it begins with the start token and has no end token. A source
+        may have several targets: k consecutive ones of the N = k B belong to the same source.
         """
 
     @abstractmethod

@@ -169,7 +169,7 @@ class Configuration(OptionGroup):
         return [f"data.{name}" for name in _FOR_PAIRS if getattr(self.data, name) != getattr(_DEFAULTS, name)]
 
     def value(self, key: str) -> Any:
-        """Return the value of a setting, such as `data.images`."""
+        """Return the value of a setting, such as `data.context`."""
         return reduce(getattr, key.split("."), self)
 
     @cached_property

@@ -159,7 +159,7 @@ PRESETS: dict[str, Preset] = {
 def all_presets() -> dict[str, Preset]:
     """Return all presets by name, of translators and of our other tasks."""
     every = dict(PRESETS)
-    for task in reversed(tasks()):  # captions, which few need, come last
+    for task in reversed(tasks()):  # those that few need come last
         if task.presets:
             every |= resolved(task.presets)
     return every

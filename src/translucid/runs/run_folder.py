@@ -264,7 +264,7 @@ class RunFolder:
             Console(stderr=True).print(warning, soft_wrap=True)
 
     def load_sequence_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
-        """Read the model as `load_model` does, for a configuration whose model is not a classifier."""
+        """Read the model as `load_model` does, for a configuration of a sequence model."""
         from translucid.models.protocol import SequenceModel
 
         model = self.load_model(configuration, tokenizer)

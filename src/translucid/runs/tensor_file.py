@@ -31,7 +31,7 @@ LONGEST_HEADER = 1 << 24
 _MISFIT = "The file does not belong to the config.yaml beside it."
 _FIX = "Take the file from a backup, or train again."
 _RENAMED = {"decoder.said.": "decoder.hidden_projection.", "decoder.seen.": "decoder.context_projection."}
-"""The current name of each module of a captioner that had another name, so that existing files load."""
+"""The current name of each module that had another name, so that existing files load."""
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:

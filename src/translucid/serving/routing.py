@@ -46,7 +46,6 @@ _TEXT: Schema = {"type": "string"}
 _FORM = "multipart/form-data"
 _CONTENT_TYPES = {"any": ("application/json", "application/x-www-form-urlencoded", _FORM)}
 """The content types of a request's fields; those of other requests are in a form."""
-_IMAGES = ("image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp")
 
 
 def _errors(name: str, *statuses: int) -> dict[int | str, Schema]:
@@ -179,10 +178,10 @@ def _described(description: Schema) -> Schema:
         fields = {"schema": {"type": "object", "properties": properties, "required": operation.pop("required")}}
         if example := operation.pop("example", None):
             fields["example"] = example
-        content = dict.fromkeys(_CONTENT_TYPES.get(kind, (_FORM,)), fields)
-        if kind == "image":  # its fields may be in the query instead
-            image = {"schema": properties["file"]}
-            content |= dict.fromkeys(_IMAGES, image)
+        types = _CONTENT_TYPES.get(kind, (_FORM,)) if isinstance(kind, str) else (_FORM,)
+        content = dict.fromkeys(types, fields)
+        if isinstance(kind, list):  # the file may be the whole body, and the fields in the query
+            content |= {media_type: {"schema": properties["file"]} for media_type in kind}
             in_query = []
             for name, schema in properties.items():
                 if name != "file":

@@ -67,7 +67,7 @@ class ServerOptions:
     image_bytes: int = 8 << 20
     """The maximum size in bytes of an image."""
     alternatives: int = 5
-    """The maximum number of alternatives to a translation or a caption."""
+    """The maximum number of alternatives to an output."""
     queue: int = 512
     """The maximum number of sentences in a queue; further requests are refused with 503."""
     batch: int = 64

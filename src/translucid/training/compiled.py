@@ -63,7 +63,7 @@ class CompiledLoss:
         return target_loss(self.model, features[:, : batch.labels.size(1)], batch, smoothing)
 
     def _padded(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return sources and targets padded on the right; images all have the same size already."""
+        """Return sources and targets padded on the right; grids all have the same size already."""
         source, targets_in, pad = batch.source, batch.targets_in, self.model.pad
         is_ids = source.dim() == 2 and source.dtype == torch.int64
         longest = targets_in.size(1)

@@ -323,7 +323,7 @@ def _with_context(pairs: EncodedCorpus | VariedCorpus, sizes: Sequence[int], opt
 
 
 def report_too_long(unit: str, total: int, fit: int, longest: int, file: str, console: Console) -> None:
-    """Say how many of the validation pairs or captions are too long for the loss.
+    """Say how many of the validation pairs are too long for the loss.
 
     Raises:
         UserError: all are too long.

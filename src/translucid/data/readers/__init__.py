@@ -1,1 +1,1 @@
-"""Readers of corpus files: sentence pairs, texts, captions and labels."""
+"""Readers of corpus files: sentence pairs and texts."""

@@ -39,7 +39,7 @@ def draw_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
 
 
 def _over_minutes(rows: Sequence[Mapping[str, Any]], kind: str, key: str) -> tuple[list[float], list[float]]:
-    """Return minutes and values of the rows of a kind that have both; a language model, for example, has no BLEU."""
+    """Return minutes and values of the rows of a kind that have both; not every model has BLEU."""
     minutes, values = [], []
     for row in rows:
         seconds, value = row.get("seconds"), row.get(key)
@@ -62,9 +62,9 @@ def draw_positions(table: Tensor, position: int | None = None, dimensions: tuple
         position = length // 2
     figure = new_figure(13, 4)
     matrix, lines, single = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
-    image = matrix.imshow(table, cmap="RdBu", aspect="auto", interpolation="nearest")
+    squares = matrix.imshow(table, cmap="RdBu", aspect="auto", interpolation="nearest")
     matrix.set(xlabel="dimension", ylabel="position", title="the matrix P")
-    figure.colorbar(image, ax=matrix)
+    figure.colorbar(squares, ax=matrix)
     for dimension in dimensions:
         if dimension < width:
             lines.plot(table[:, dimension], label=f"dimension {dimension}")

@@ -34,10 +34,10 @@ def draw_words(words: WordMap, title: str = "", label: str = "attention") -> Fig
     """Draw one map between words: target words down, source words across; the darker, the greater the weight."""
     figure = new_figure(*_size(words, 0.36, 2.0))
     axes = figure.subplots()
-    image = _squares(axes, words, 9)
+    squares = _squares(axes, words, 9)
     if title:
         axes.set_title(title, fontsize=10)
-    figure.colorbar(image, ax=axes, shrink=0.6, label=label)
+    figure.colorbar(squares, ax=axes, shrink=0.6, label=label)
     return figure
 
 
@@ -95,7 +95,7 @@ def _size(words: WordMap, inches: float, margin: float) -> tuple[float, float]:
 
 
 def _squares(axes: Axes, words: WordMap, size: int) -> Any:
-    image = axes.imshow(words.weights.float(), cmap=COLORS, vmin=0, vmax=1)
+    squares = axes.imshow(words.weights.float(), cmap=COLORS, vmin=0, vmax=1)
     _label(axes, words.target, words.source, size)
     # White lines between the squares: a grid at minor ticks, halfway between the words.
     axes.set_xticks(np.arange(1, len(words.source)) - 0.5, minor=True)
@@ -103,7 +103,7 @@ def _squares(axes: Axes, words: WordMap, size: int) -> Any:
     axes.grid(which="minor", color="white", linewidth=0.8)
     axes.tick_params(which="minor", length=0)
     _gray_context(axes, words)
-    return image
+    return squares
 
 
 def _gray_context(axes: Axes, words: WordMap) -> None:
@@ -234,7 +234,7 @@ def draw_lens(lens: Lens) -> Figure:
     figure = new_figure(1.6 + label_width + cell_width * len(lens.layers), 0.8 + 0.36 * len(words))
     axes = figure.subplots()
     probabilities = [word.top_probabilities for word in words]
-    image = axes.imshow(probabilities, cmap=COLORS, vmin=0, vmax=1, aspect="auto")
+    squares = axes.imshow(probabilities, cmap=COLORS, vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(lens.layers)), lens.layers, fontsize=9)
     axes.set_yticks(range(len(words)), [word.word for word in words], fontsize=9)
     axes.xaxis.tick_top()
@@ -250,7 +250,7 @@ def draw_lens(lens: Lens) -> Figure:
             axes.add_patch(frame)
     kind = "tuned" if lens.tuned else "logit"
     axes.set_title(f"{kind} lens: predictions of each layer", fontsize=10)
-    figure.colorbar(image, ax=axes, shrink=0.6, label="probability")
+    figure.colorbar(squares, ax=axes, shrink=0.6, label="probability")
     return figure
 
 
@@ -308,9 +308,9 @@ def _draw_importance(axes: Axes, rows: Sequence[Sequence[float]], attentions: Se
     table = np.full((len(rows), max(map(len, rows))), np.nan)
     for i, row in enumerate(rows):
         table[i, : len(row)] = row
-    image = axes.imshow(table, cmap="Blues", vmin=min(0.0, np.nanmin(table)), aspect="auto")
+    squares = axes.imshow(table, cmap="Blues", vmin=min(0.0, np.nanmin(table)), aspect="auto")
     axes.set_title(f"{title} (nats per sentence)", fontsize=9)
     axes.set_xticks(range(table.shape[1]))
     axes.set_yticks(range(len(rows)), attentions, fontsize=8)
     axes.set_xlabel("head")
-    axes.figure.colorbar(image, ax=axes)
+    axes.figure.colorbar(squares, ax=axes)

@@ -168,7 +168,7 @@ TURN = 0.01
 
 
 class WorkerPool:
-    """Explanations, attention, beam trees, long texts, images: all work but the translation of a few sentences."""
+    """Explanations, attention, beam trees, long texts: all work but the translation of a few sentences."""
 
     def __init__(self) -> None:
         self.scheduler = FairScheduler(TURN)

@@ -35,7 +35,7 @@ MOST_ROWS = 500
 """The maximum number of segments in an answer."""
 
 LONGEST_TAG = 1000
-"""The maximum number of characters that are shown of a tag, which may contain an image as a data URI."""
+"""The maximum number of characters that are shown of a tag, which may contain a picture as a data URI."""
 
 ACCEPTED = "accepted on the page"
 """The origin that a translation memory stores with pairs that a person has accepted."""

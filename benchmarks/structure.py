@@ -15,6 +15,8 @@ EXTENSIONS = {
     "language models or classifiers": re.compile("language model|classif|elmo|ulmfit|embedder", re.IGNORECASE),
 }
 """Words of the extensions, which the core should not mention."""
+NOT_CORE = {"captions", "language", "corpora", "distillation"}
+"""Packages above the core, and those that generate corpora."""
 FLAG = re.compile(r"(?<![\w-])--(?!head|nproc|copy|porcelain|untracked|sparse|beach|size=)[a-z][a-z-]+")
 """A flag in a message, except those of other programs and examples."""
 STYLES = re.compile(r"var\(--|--(ratio|picture): ")
@@ -81,6 +83,12 @@ def flags_in_messages(file: Path) -> int:
     return len(found)
 
 
+def is_core(file: Path) -> bool:
+    """Return whether a file below `src` belongs to the core of translucid."""
+    package, *inside = file.parts
+    return package == "translucid" and inside[0] not in NOT_CORE
+
+
 def members(file: Path, name: str) -> int:
     """Return the number of public methods and properties that a class itself defines."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
@@ -114,8 +122,9 @@ def main() -> None:
         "lines of tests": lines_of(tracked(root, "tests/*.py")),
         "pages of docs": len([page for page in tracked(root, "docs/*.md") if not {"claims", "site"} & {*page.parts}]),
     }
+    core = {file: text for file, text in texts.items() if is_core(file.relative_to(root / "src"))}
     for what, words in EXTENSIONS.items():
-        rows[f"files that mention {what}"] = sum(bool(words.search(text)) for text in texts.values())
+        rows[f"files of the core that mention {what}"] = sum(bool(words.search(text)) for text in core.values())
     for what, value in rows.items():
         print(f"{value:>8,}  {what}")
 

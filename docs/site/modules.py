@@ -9,14 +9,14 @@ import translucid
 
 HOUSE = Path(translucid.__file__).parents[1]
 ROOMS = {
-    "api": "`Translator`, `Captioner`, `Generator`, `TextClassifier`, `Embedder`, and their results.",
+    "api": "`Translator` and its results.",
     "attention": "Scores, weights, context; masks; heads.",
     "layers": "Embeddings, positions, residual sublayers, feed-forward and recurrent layers.",
     "models": "The protocol of all models, and the models.",
-    "data": "Readers, tokenizers, batches, images, cleaning.",
+    "data": "Readers, tokenizers, batches, cleaning.",
     "corpora": "The phrasebook: a generated corpus with gold alignments.",
     "decoding": "Greedy search, beam search and sampling.",
-    "evaluation": "BLEU, chrF, TER, CIDEr, alignment error rate, calibration.",
+    "evaluation": "BLEU, chrF, TER, alignment error rate, calibration.",
     "inspection": "Attention maps, alignments, explanations, plots.",
     "terminology": "Term lists, matching, inflected forms, usage.",
     "runs": "Configuration, presets, the run folder.",

@@ -18,6 +18,7 @@ from translucid.captions.image_cases import (
     part_positions,
     superpixels,
 )
+from translucid.captions.kinds import PACKAGES
 from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
 from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
@@ -271,7 +272,7 @@ def test_missing_words_and_missing_packages_are_reported(toy, monkeypatch):
     find_spec = explanation.find_spec
     monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "skimage" else find_spec(name))
     refuse_method("lime")
-    refuse_method("gradients", images=True)
+    refuse_method("gradients", PACKAGES)
     with pytest.raises(UserError, match="scikit-image"):
-        refuse_method("lime", images=True)
-    assert "lime" in explanation.available_methods() and "lime" not in explanation.available_methods(images=True)
+        refuse_method("lime", PACKAGES)
+    assert "lime" in explanation.available_methods() and "lime" not in explanation.available_methods(PACKAGES)

@@ -172,9 +172,9 @@ def test_models_that_do_not_translate_are_found_by_name():
     named = [NamedModel("one", 1), NamedModel("two", 2)]
     without_translators = Catalog(others={"images": named, "running text": named[:1]})
     assert [
-        without_translators.captioner().name,
-        without_translators.captioner("two").name,
-        without_translators.generator().name,
+        without_translators.other("images").name,
+        without_translators.other("images", "two").name,
+        without_translators.other("running text").name,
     ] == ["one", "two", "one"]
     unknown = f"there is no model {'x' * 50!r} that "
     assert refusal_of(without_translators.captioner, "x" * 60) == (400, unknown + "writes about images")

@@ -6,6 +6,7 @@ import json
 import pytest
 from starlette.requests import Request
 
+from translucid.captions.kinds import PACKAGES
 from translucid.serving.edge import incoming
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
@@ -260,7 +261,7 @@ def test_a_field_that_is_a_text():
 def test_a_field_that_is_a_method():
     assert method_field({"explain": "erasure"}, "explain") == "erasure"
     assert [method_field({}, "explain"), method_field({"explain": ""}, "explain")] == ["", ""]
-    assert method_field({}, "method", "lime") == method_field({}, "method", "lime", images=True) == "lime"
+    assert method_field({}, "method", "lime") == method_field({}, "method", "lime", PACKAGES) == "lime"
     refusal = (400, f"Invalid request: there is no explanation by {'m' * 20!r} here")
     assert refusal_of(method_field, {"explain": "m" * 30}, "explain") == refusal
     assert refusal_of(method_field, {"method": ""}, "method", "lime")[0] == 400

@@ -177,10 +177,10 @@ def test_models_that_do_not_translate_are_found_by_name():
         without_translators.other("running text").name,
     ] == ["one", "two", "one"]
     unknown = f"there is no model {'x' * 50!r} that "
-    assert refusal_of(without_translators.captioner, "x" * 60) == (400, unknown + "writes about images")
-    assert refusal_of(without_translators.generator, "x" * 60) == (400, unknown + "continues texts")
+    assert refusal_of(without_translators.other, "images", "x" * 60) == (400, unknown + "writes about images")
+    assert refusal_of(without_translators.other, "running text", "x" * 60) == (400, unknown + "continues texts")
     for name in (None, "one"):
-        assert refusal_of(without_translators.classifier, name) == (
+        assert refusal_of(without_translators.other, "texts with labels", name) == (
             400,
             "No model that classifies texts is served here",
         )

@@ -7,6 +7,7 @@ import pytest
 from starlette.requests import Request
 
 from translucid.captions.kinds import PACKAGES
+from translucid.captions.routes import read_image
 from translucid.serving.edge import incoming
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
@@ -18,7 +19,6 @@ from translucid.serving.edge.incoming import (
     method_field,
     number_field,
     read_fields,
-    read_image,
     read_upload,
     source_field,
     text_field,

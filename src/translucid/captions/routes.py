@@ -16,6 +16,7 @@ from translucid.decoding.decoding_options import length_penalty
 from translucid.inspection.inspected import plain, rounded_probability
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
+    Bodies,
     ContrastFields,
     choice_field,
     content_type,
@@ -27,9 +28,10 @@ from translucid.serving.edge.incoming import (
     text_field,
 )
 from translucid.serving.edge.rendering import rendered
-from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
+from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import CHOICES, MAX_INSPECTED, beam_of, beam_tree, first_word
 from translucid.serving.routes.plots import pdf_response
+from translucid.serving.server_options import ServerOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,7 +75,8 @@ class CaptionRoutes(Handlers):
         The image is a form's `file`, or the whole body. It is never written to a disk.
         """
         self.context.catalog.other("images")  # refuse before megabytes are read
-        fields, image, task = await _read_image(self.context, request)
+        fields, image = await read_image(request, self.context.bodies, self.context.options)
+        task = self.context.task(request, fields)
         served = self.context.catalog.other("images", text_field(fields, "model", "") or None)
         caption_request = self._parsed(fields, served.model.configuration.decoding)
 
@@ -89,7 +92,8 @@ class CaptionRoutes(Handlers):
     async def picture(self, request: Request) -> Response:
         """Draw a figure of an image and its caption."""
         self.context.catalog.other("images")  # refuse before megabytes are read
-        fields, image, task = await _read_image(self.context, request)
+        fields, image = await read_image(request, self.context.bodies, self.context.options)
+        task = self.context.task(request, fields)
         captioner = self.context.catalog.other("images", text_field(fields, "model", "") or None).model
         caption = text_field(fields, "caption").strip()
         view = choice_field(fields, "view", IMAGE_VIEWS)
@@ -222,20 +226,20 @@ def _score(log_probs: Sequence[float], alpha: float) -> float:
     return round(sum(log_probs) / length_penalty(len(log_probs), alpha), 4)
 
 
-async def _read_image(context: RequestContext, request: Request) -> tuple[dict[str, Any], bytes, RequestTask]:
-    """Read and check a request with an image: a form's `file`, or the whole body, with fields in the query.
+async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -> tuple[dict[str, Any], bytes]:
+    """Return the fields of a request, and its image: a form's `file`, or the whole body, with fields in the query.
 
     Raises:
         ApiError: 400, there is no image; 413, it is too large; 415, the content type is neither a form nor an image.
     """
-    kind, max_bytes = content_type(request), context.options.image_bytes
+    kind, max_bytes = content_type(request), options.image_bytes
     fields: dict[str, Any] = dict(request.query_params)
     if kind == "multipart/form-data":
-        form_fields, file = await form_of(request, context.bodies, max_bytes + 20_000)
+        form_fields, file = await form_of(request, bodies, max_bytes + 20_000)
         fields |= form_fields
         image = b"" if file is None else await file.read()
     elif kind.startswith("image/"):
-        image = await context.bodies.read(request, max_bytes)
+        image = await bodies.read(request, max_bytes)
     else:
         description = kind[:50] or "nothing that says what it is"
         raise ApiError(415, f"Invalid request: send a form with a file, or an image as image/jpeg, not {description}")
@@ -243,7 +247,7 @@ async def _read_image(context: RequestContext, request: Request) -> tuple[dict[s
         raise ApiError(400, "Invalid request: missing file parameter, an image")
     if len(image) > max_bytes:
         raise ApiError(413, f"Invalid request: more than {max_bytes} bytes")
-    return fields, image, context.task(request, fields)
+    return fields, image
 
 
 def _draw_caption(

@@ -27,7 +27,7 @@ SECONDS = {
     "tests/reliability/test_reliability.py": 32,
     "tests/serving/test_page_accessible.py": 30,
     "tests/serving/test_page_seeing.py": 27,
-    "tests/interop/test_onnx.py": 26,
+    "tests/interop/test_onnx.py": 30,
     "tests/distillation/test_distilling.py": 22,
     "tests/serving/test_page_images.py": 21,
     "tests/lessons/test_notebooks.py": 21,

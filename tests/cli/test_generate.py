@@ -122,7 +122,7 @@ def test_bytes_that_are_no_text_still_give_a_line(call, language):
 
 
 def test_a_killed_job_resumes(call, language, tmp_path, monkeypatch):
-    from translucid.language.generation_job import GenerateJob
+    from translucid.language.jobs import GenerateJob
 
     monkeypatch.setattr(GenerateJob, "window", 2)
     (tmp_path / "in.txt").write_text("".join(f"me gusta {i}\n" for i in range(7)))

@@ -14,7 +14,7 @@ from torch import nn
 from tests.devices.emulated import DeviceTensor, Emulation
 from tests.devices.shrunk import build_case
 from tests.devices.test_commands import watch_updates
-from translucid.language.stream_loss import StreamLoss
+from translucid.language.running_text import StreamLoss
 from translucid.training.ddp import Workers
 from translucid.training.trainer import Trainer
 

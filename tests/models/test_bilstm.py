@@ -11,9 +11,9 @@ from translucid.ground.special import SPECIAL
 from translucid.kernels.lstm import reference_lstm
 from translucid.language.bilstm import BidirectionalLSTM
 from translucid.language.options import BiLSTMLanguageOptions
+from translucid.language.running_text import StreamLoss
 from translucid.language.scores import readings
 from translucid.language.stream import BidirectionalStream, Stream
-from translucid.language.stream_loss import StreamLoss
 from translucid.models.build import build_model
 
 V = 23

@@ -20,9 +20,8 @@ from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
-from translucid.language.running_text import StreamDataLoader, StreamValidator
+from translucid.language.running_text import StreamDataLoader, StreamValidator, state_of_process
 from translucid.language.stream import Stream
-from translucid.language.stream_loss import state_of_process
 from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.run_folder import RunFolder
 from translucid.training.ddp import Workers
@@ -181,7 +180,7 @@ def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, uninterrupted_run,
 
 def test_a_run_without_the_carried_state_differs(texts, uninterrupted_run, interrupted_run, tmp_path, monkeypatch):
     shutil.copytree(interrupted_run, tmp_path / "run")
-    monkeypatch.setattr("translucid.language.stream_loss.state_of_process", lambda *rest: {})
+    monkeypatch.setattr("translucid.language.running_text.state_of_process", lambda *rest: {})
     train(texts, tmp_path / "run", resume=True)
     with pytest.raises(AssertionError):
         assert_same_run(tmp_path / "run", uninterrupted_run)

@@ -18,8 +18,8 @@ CAPTIONING = Task(
     presets="translucid.captions.presets:PRESETS",
     problems="translucid.captions.options:problems",
     commands={
-        "caption": ("Translate", "translucid.captions.caption_command:caption"),
-        "data scenes": ("", "translucid.captions.scenes_command:scenes"),
+        "caption": ("Translate", "translucid.captions.commands:caption"),
+        "data scenes": ("", "translucid.captions.commands:scenes"),
     },
     views={
         "demo": "translucid.captions.demonstration:show_demo",

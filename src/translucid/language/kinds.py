@@ -13,13 +13,13 @@ LANGUAGE_MODELING = Task(
     },
     dataset="translucid.language.running_text:RunningTextDataset",
     reads_pairs=False,
-    loss="translucid.language.stream_loss:StreamLoss",
+    loss="translucid.language.running_text:StreamLoss",
     presets="translucid.language.presets:LANGUAGE_MODELS",
     problems="translucid.language.options:problems",
     commands={
-        "generate": ("Translate", "translucid.language.generate_command:generate"),
-        "embed": ("Inspect", "translucid.language.embed_command:embed"),
-        "nearest": ("Inspect", "translucid.language.nearest_command:nearest"),
+        "generate": ("Translate", "translucid.language.commands:generate"),
+        "embed": ("Inspect", "translucid.language.commands:embed"),
+        "nearest": ("Inspect", "translucid.language.commands:nearest"),
     },
     views={"evaluate": "translucid.language.views:evaluate_texts"},
     served=Served(
@@ -40,7 +40,7 @@ CLASSIFICATION = Task(
     loss="translucid.language.labels:LabelLoss",
     presets="translucid.language.presets:CLASSIFIERS",
     problems="translucid.language.options:problems",
-    commands={"classify": ("Translate", "translucid.language.classify_command:classify")},
+    commands={"classify": ("Translate", "translucid.language.commands:classify")},
     views={
         "evaluate": "translucid.language.views:evaluate_labels",
         "look": "translucid.language.views:look_at_text",

@@ -244,7 +244,7 @@ def promised_dropouts(options):
 
 
 def skip_functional_dropout(options):
-    """Skip models whose dropouts are functions: tests/models/test_language.py samples their masks itself."""
+    """Skip models whose dropouts are functions: tests/language/test_lstm.py samples their masks itself."""
     if options.kind == "language-lstm":
         pytest.skip("its dropouts are functions")
 

@@ -179,6 +179,9 @@ def units(text: str) -> list[Place]:
         offset += len(line)
     for block in re.finditer(r"(?:[^\n]+\n)+", text):
         places.append(Place(f"block {_shape(block[0])}", *block.span(), "\n"))
+    if "xmlns" in text:  # XML with two roots is none, but readers that look for one part of it do not notice
+        root = max((element for element, _ in _elements(text)), key=lambda element: element.end - element.start)
+        places = [place for place in places if place.start > root.start or place.end < root.end]
     return _distinct(places)
 
 

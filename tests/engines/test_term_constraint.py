@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bitext.documents.tagged_text import Mark, Side, TaggedText
+from translucid.api.quality import QualityEstimation
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import DecodingOptions
@@ -86,15 +87,16 @@ class MeanLogProbability:
         return np.array([sentence.log_probability / sentence.tokens for sentence in measurements])
 
 
-def test_a_translation_with_terms_is_judged_by_the_free_one(translator):
+def test_a_translation_with_terms_is_judged_by_the_free_one(translator, monkeypatch):
     """The model has not chosen the terms, so that their probability says nothing about the translation."""
     constrained = translator.with_terms([("soccer", "doctora"), ("teacher", "conejo"), ("beach", "libro")])
-    confidences, changed = constrained.quality.confidences, 0
+    monkeypatch.setattr(QualityEstimation, "estimator", MeanLogProbability())
+    changed = 0
     for text in TEXTS:
         free, translation = translator.translate(text), constrained.translate(text, beam=5, nbest=3)
         scores = [alternative.score for alternative in translation.nbest]
         assert scores == sorted(scores, reverse=True) and scores[0] == pytest.approx(free.score, abs=1e-4)
-        estimates = [confidences(MeanLogProbability(), [parts]) for parts in (translation.parts, free.parts)]
+        estimates = constrained.quality.confidences([translation, free])
         assert estimates[0] == pytest.approx(estimates[1], abs=1e-4)
         assert {"improbable", "wrong language"}.isdisjoint(kinds(translation) - kinds(free))
         free_words, terms = dict(free.word_probabilities), {use.target for use in translation.terms}

@@ -92,7 +92,7 @@ def test_so_many_sentences_and_pairs_are_enough(run, fake_trials, console, tmp_p
     (tmp_path / "valid.tsv").write_text("I like soccer\tme gusta\n" * 1001)
     counts = []
 
-    def learn_links(model, ids, device, advance, *, taught):
+    def learn_links(model, ids, device, advance, *, guided):
         counts.append((len(ids), str(device)))
         advance(1)
         return Links()
@@ -120,7 +120,7 @@ def test_so_many_sentences_and_pairs_are_enough(run, fake_trials, console, tmp_p
 def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_path, fake_trials, console, monkeypatch):
     run = run_at(tmp_path / "run", positions="learned", max_length=12)
     monkeypatch.setattr(
-        tuning, "learn_links", lambda model, ids, *_, taught: lengths.append([*map(list, ids)]) or Empty()
+        tuning, "learn_links", lambda model, ids, *_, guided: lengths.append([*map(list, ids)]) or Empty()
     )
 
     class Empty:

@@ -63,7 +63,7 @@ def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
         return {"text": target, "pieces": ["attention"]}
 
     monkeypatch.setattr(inspection.SentenceInspector, "_forced_row", force_decode)
-    served = SimpleNamespace(translator=SimpleNamespace(missing_terms=lambda source, target: []))
+    served = SimpleNamespace(translator=SimpleNamespace(terms=None))
     inspector = inspection.SentenceInspector(served, "", ContrastFields("", None), "cross")
     with_attention = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory", "warnings": []}
     assert inspector._memory_row("I", "x" * 1000, ()) == with_attention

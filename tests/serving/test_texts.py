@@ -161,6 +161,10 @@ class Model:
         versions = [best, *(f"{sentence.upper()}{i}" for i in range(1, nbest))]
         return SimpleNamespace(source=sentence, text=best, alternatives=versions)
 
+    @property
+    def quality(self):
+        return SimpleNamespace(assessed=self.assessed)
+
     def assessed(self, translations):
         for translation in translations:
             translation.confidence = 0.5 if "b" in translation.source else 0.25

@@ -27,7 +27,6 @@ from tests.conftest import SHORT
 from tests.probes.foreign import marian_folder
 from translucid import Translator
 from translucid.captions import demonstration as caption_demonstration
-from translucid.cli import demo
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.distillation import measuring
@@ -136,7 +135,7 @@ def reader(folder, capfd, forked_workers, monkeypatch):
     monkeypatch.setattr(demonstration, "SIZES", {"train": 1200, "valid": 12, "test": 12})
     monkeypatch.setattr(demonstration, "GOLD", 12)
     monkeypatch.setattr(caption_demonstration, "SCENES", 20)
-    monkeypatch.setattr(demo, "SHOWN", 1)
+    monkeypatch.setattr(caption_demonstration, "SHOWN", 1)
     # The report on a student takes most of the time of the whole page otherwise.
     monkeypatch.setattr(Report, "measure", partialmethod(Report.measure, sentences=8, rounds=1, seconds=0.01))
     monkeypatch.setattr(measuring, "FEWEST_TOGETHER", 4)

@@ -2,6 +2,7 @@ from translucid.models.attention_only import AttentionOnly as AttentionOnly
 from translucid.models.build import build_model as build_model
 from translucid.models.custom import CustomModel as CustomModel
 from translucid.models.ensemble import Ensemble as Ensemble
+from translucid.models.kinds import Task as Task
 from translucid.models.model_options import AttentionOnlyOptions as AttentionOnlyOptions
 from translucid.models.model_options import CustomOptions as CustomOptions
 from translucid.models.model_options import RecurrentOptions as RecurrentOptions

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bitext.pair import Pair
-from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions, _possible_size, _user_error
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions, _encode, _possible_size, _user_error
 from translucid.ground.errors import UserError
 
 ENGLISH = [
@@ -373,3 +373,17 @@ def test_only_the_source_is_tagged():
     pairs = PAIRS * 3
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=45, joint=False), seed=1, tagged=True)
     assert tokenizer.source_pieces([4]) == ["<bt>"] and tokenizer.target_pieces([4]) != ["<bt>"]
+
+
+def test_threads_encode_many_texts_only():
+    """A call with a list starts a thread, which takes longer than encoding a few texts."""
+    calls = []
+
+    class Processor:
+        def encode(self, texts, num_threads=None):
+            calls.append((type(texts), num_threads))
+            return [4] if isinstance(texts, str) else [[4]] * len(texts)
+
+    assert _encode(Processor(), ["a"] * 200, 2, []) == [[4]] * 200
+    assert _encode(Processor(), ["a"] * 201, 2, [5]) == [[5, 4]] * 201
+    assert calls == [(str, None)] * 200 + [(list, 2)]

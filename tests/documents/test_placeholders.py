@@ -114,6 +114,9 @@ def test_doubts_name_what_the_source_has():
     source, target = TaggedText("10kg of %s{a}"), TaggedText("kg {b}%s")
     assert lost_and_invented_doubts(source, target) == ["lost: {a} 10", "invented: {b}"]
     assert lost_and_invented_doubts(source, TaggedText("%s{a}"), numbers=False) == []
+    two_numbers = TaggedText("see 1234 dogs", (Mark(6, " \n"),))  # a line end is in between
+    assert lost_and_invented_doubts(two_numbers, TaggedText("ver 12 34 perros")) == []
+    assert lost_and_invented_doubts(two_numbers, TaggedText("ver 1234 perros")) == ["lost: 12 34"]
     assert PlaceholderStrategy.first(TaggedText("{a}x")).after("").restored("repeated: Tom Tom") == "repeated: {a} {a}"
 
 

@@ -139,6 +139,10 @@ def test_a_call_has_sentences_of_similar_length_and_batches_a_limit(make_engine)
     engine.parts = 1
     engine.decode([short] * 80, options)
     assert translator.calls[-1][2]["max_batch_size"] == 64
+    engine.parts = 2
+    for count, size in ((7, 7), (8, 4)):  # few sentences are one batch
+        engine.decode([short] * count, options)
+        assert translator.calls[-1][2]["max_batch_size"] == size
     assert engine.decode([], options) == []
 
 

@@ -263,7 +263,9 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         if debug:
             raise
-        own = {flag for option in called_command(options, tree()).params for flag in option.opts}
+        own: set[str] = set()
+        for option in called_command(options, tree()).params:
+            own.update(option.opts)
         return _refused(with_own_options(with_flags(str(error)), own))
     except TyperException as error:
         if not error.format_message():  # a group without a command, whose help is printed already

@@ -71,7 +71,7 @@ class Console(RichConsole):
             options: keyword arguments of Rich's `print`.
         """
         if self.stderr:
-            objects = tuple(Console.named(item) if isinstance(item, str) else item for item in objects)
+            objects = tuple(map(_with_names, objects))
         if self.format == "text":
             if len(objects) == 1 and isinstance(objects[0], Text) and objects[0].no_wrap:
                 options = {"soft_wrap": True, **options}
@@ -102,6 +102,11 @@ class Console(RichConsole):
                 yield segment
             else:
                 yield segment._replace(text=_UNSAFE.sub(_escape, segment.text))
+
+
+def _with_names(item: Any) -> Any:
+    """Return what is printed, with the names of parameters in it if it is a message."""
+    return Console.named(item) if isinstance(item, str) else item
 
 
 def unbroken(text: str, style: str = "dim") -> Text:

@@ -142,7 +142,8 @@ def translate_document(
     def filled(lines: Iterable[bytes]) -> bytes:
         return document.filled(dict(zip(numbers, map(target_of, lines), strict=True)))
 
-    records = [SegmentRecord.of(segments[i], before[i] if before else ()) for i in numbers]
+    contexts: Sequence[Sequence[str]] = before or [()] * len(segments)
+    records = [SegmentRecord.of(segments[i], contexts[i]) for i in numbers]
     destination = FilledFile(output, filled) if output else FilledStream(filled)
     run(job, records, destination, executor, say=say, advance=advance, summary=warnings_of)
 

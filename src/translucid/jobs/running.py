@@ -131,25 +131,21 @@ def run(
     return record.bad
 
 
-def _reader(job: LineJob, text: BinaryIO | Sequence[object]) -> Reader | RecordReader:
-    if isinstance(text, Sequence):
-        return RecordReader(text, job.window)
-    return Reader(text, job.window, wrapped=job.wrapped)
-
-
 def _resume(
     job: LineJob, text: BinaryIO | Sequence[object], output: Output, record: PartRecord, say: Say
 ) -> tuple[Reader | RecordReader, PartRecord]:
     """Skip what an earlier run has processed; start at the beginning if the text has changed since."""
-    start = None if isinstance(text, Sequence) or not text.seekable() else text.tell()
-    reader = _reader(job, text)
+    reader: Reader | RecordReader
+    if isinstance(text, Sequence):
+        reader = RecordReader(text, job.window)
+    else:
+        reader = Reader(text, job.window, wrapped=job.wrapped)
     if reader.skip_to(record.place):
         return reader, record
     assert isinstance(output, FileOutput)  # nothing else has an earlier run
-    if not isinstance(text, Sequence):
-        if start is None:
-            what = f"standard input is not what the interrupted run read up to line {record.place.lines:,}"
-            raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part_file}.")
-        text.seek(start)
+    restarted = reader.restarted()
+    if restarted is None:
+        what = f"standard input is not what the interrupted run read up to line {record.place.lines:,}"
+        raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part_file}.")
     output.discard("the input has changed", say)
-    return _reader(job, text), PartRecord(identity=record.identity)
+    return restarted, PartRecord(identity=record.identity)

@@ -46,6 +46,7 @@ class Reader:
     def __init__(self, stream: BinaryIO, size: int = WINDOW, *, wrapped: bool = False) -> None:
         """`size`: lines in a window; a window of `wrapped` text ends with a paragraph, or has twice as many lines."""
         self.stream, self.size, self.wrapped = stream, size, wrapped
+        self.start = stream.tell() if stream.seekable() else None
         self.place, self.digest = Place(), sha256()
         self.earlier: deque[bytes] = deque(maxlen=MAX_SENTENCES)
 
@@ -58,6 +59,13 @@ class Reader:
             self.earlier.append(_content(line))
         self.place = place
         return not remaining and self.digest.hexdigest() == place.sha256
+
+    def restarted(self) -> Reader | None:
+        """Return a reader of the whole text; None if the stream can't be rewound."""
+        if self.start is None:
+            return None
+        self.stream.seek(self.start)
+        return Reader(self.stream, self.size, wrapped=self.wrapped)
 
     def windows(self) -> Iterator[Window]:
         """Yield the windows of the rest of the text."""
@@ -96,6 +104,10 @@ class RecordReader:
         """Read up to a place, as `Reader.skip_to` does."""
         self._read(place.lines)
         return self.place == place
+
+    def restarted(self) -> RecordReader:
+        """Return a reader of all records."""
+        return RecordReader(self.records, self.size)
 
     def windows(self) -> Iterator[Window]:
         """Yield the windows of the remaining records."""

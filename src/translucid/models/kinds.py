@@ -140,10 +140,11 @@ def task_of(reads: str) -> Task:
 
 def options_of_kind(kind: object) -> type[ModelShape] | None:
     """Return the class of the options of a kind of model; None if there is no such kind."""
-    for task in all_tasks():
-        if isinstance(kind, str) and kind in task.kinds:
-            options: type[ModelShape] = resolved(task.kinds[kind])
-            return options
+    if isinstance(kind, str):
+        for task in all_tasks():
+            if kind in task.kinds:
+                options: type[ModelShape] = resolved(task.kinds[kind])
+                return options
     return None
 
 

@@ -39,9 +39,11 @@ NEED_PYTORCH = {
     "POST /layers": "translucid.serving.routes.inspection:LayerRoutes.layers",
     "POST /patch": "translucid.serving.routes.inspection:LayerRoutes.patch",
     "POST /picture": "translucid.serving.routes.plots:PlotRoutes.picture",
-    **{route: handler for task in tasks() if task.served for route, handler in task.served.routes.items()},
 }
 """The routes that compute with models themselves, and their handlers: `module:class.method`."""
+for _task in tasks():
+    if _task.served:
+        NEED_PYTORCH.update(_task.served.routes)
 _TEXT: Schema = {"type": "string"}
 _FORM = "multipart/form-data"
 _CONTENT_TYPES = {"any": ("application/json", "application/x-www-form-urlencoded", _FORM)}

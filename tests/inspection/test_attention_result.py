@@ -11,12 +11,14 @@ import pytest
 import torch
 from PIL import Image
 
-from translucid.captions.figures import draw_saliency
 from translucid.captions.saliency_overlay import (
     AttentionResult,
     SaliencyOverlay,
+    draw_saliency,
+    drawings,
     page,
     panels,
+    place_table,
     places,
     save_attention,
     sections_of,
@@ -24,7 +26,6 @@ from translucid.captions.saliency_overlay import (
 )
 from translucid.captions.scenes import generate
 from translucid.captions.scenes.painting import boxes, paint
-from translucid.captions.terminal import drawings, place_table
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected

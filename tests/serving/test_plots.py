@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from translucid.api.translator import Translator
-from translucid.captions import figures
+from translucid.captions import saliency_overlay
 from translucid.captions.captioner import Captioner
 from translucid.inspection import plots
 from translucid.inspection.explain import explain
@@ -27,7 +27,10 @@ def translator(run):
 def draw_calls(monkeypatch):
     """Record the calls of the drawing functions: their names and arguments."""
     calls = []
-    names = {plots: ("draw_attention", "draw_beam", "draw_ribbons"), figures: ("draw_saliency", "draw_saliency_rows")}
+    names = {
+        plots: ("draw_attention", "draw_beam", "draw_ribbons"),
+        saliency_overlay: ("draw_saliency", "draw_saliency_rows"),
+    }
     for module, name in ((module, name) for module, of_module in names.items() for name in of_module):
         monkeypatch.setattr(module, name, lambda *arguments, name=name: calls.append((name, *arguments)))
     monkeypatch.setattr("translucid.inspection.plots.saving.rendered", lambda figure, kind: kind.encode())

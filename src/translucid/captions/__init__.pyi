@@ -10,4 +10,6 @@ from translucid.captions.model import CaptioningTransformer as CaptioningTransfo
 from translucid.captions.options import CaptionerOptions as CaptionerOptions
 from translucid.captions.options import CaptioningTransformerOptions as CaptioningTransformerOptions
 from translucid.captions.saliency_overlay import SaliencyOverlay as SaliencyOverlay
+from translucid.captions.saliency_overlay import draw_saliency as draw_saliency
+from translucid.captions.saliency_overlay import draw_saliency_rows as draw_saliency_rows
 from translucid.captions.saliency_overlay import sections_of as sections_of

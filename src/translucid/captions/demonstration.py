@@ -68,8 +68,7 @@ def show_demo(out: Path, overwrite: bool, device: str, command: list[str] | None
     from translucid.captions.captioner import Captioner
     from translucid.captions.image_files import ImageFiles
     from translucid.captions.pointing import read_gold
-    from translucid.captions.saliency_overlay import SaliencyOverlay, save_attention
-    from translucid.captions.terminal import drawings
+    from translucid.captions.saliency_overlay import SaliencyOverlay, drawings, save_attention
 
     console, log = Console(), Console(stderr=True)
     train_caption_demo(out, overwrite=overwrite, device=device, console=log, command=command)

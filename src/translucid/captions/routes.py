@@ -253,8 +253,7 @@ async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -
 def _draw_caption(
     captioner: Captioner, picture: Picture, caption: str, view: str, map_indices: dict[str, int]
 ) -> Figure:
-    from translucid.captions.figures import draw_saliency, draw_saliency_rows
-    from translucid.captions.saliency_overlay import SaliencyOverlay, sections_of
+    from translucid.captions.saliency_overlay import SaliencyOverlay, draw_saliency, draw_saliency_rows, sections_of
     from translucid.inspection.plots import draw_beam
 
     if view == "beam":
@@ -268,8 +267,8 @@ def _draw_caption(
 def _draw_explanation(
     captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields
 ) -> Figure:
-    from translucid.captions.figures import draw_saliency
     from translucid.captions.image_cases import overlay_of
+    from translucid.captions.saliency_overlay import draw_saliency
     from translucid.inspection.explain import explain
 
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)

@@ -1,4 +1,7 @@
-"""The attention of a captioner over an image, and the saliency of each word of a caption, as overlays and HTML."""
+"""The attention of a captioner over an image, and the saliency of each word of a caption.
+
+Saliency is shown as an overlay of the image: in HTML, in figures, and as drawings in the terminal.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from rich.cells import cell_len, set_cell_size
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
 from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -29,9 +37,11 @@ from translucid.inspection.forced_decoding import inspecting_pass
 from translucid.inspection.html import document
 from translucid.inspection.inspected import Inspected, title_of
 from translucid.inspection.saving import save_maps
-from translucid.inspection.terminal import strong_shares
+from translucid.inspection.terminal import SHADES, bar, brightness_color, strong_shares
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from translucid.captions.pixels import Picture
     from translucid.models.protocol import SequenceModel
 
@@ -49,6 +59,18 @@ THUMBNAIL = 128
 """Pixels of the longer side of a small panel."""
 FINENESS = 4
 """Pixels of an overlay for each side of a cell; the browser interpolates between them."""
+PANEL_INCHES = 1.7
+"""The longer side of a panel, in inches."""
+SMALL_PANEL_INCHES = 1.0
+"""The longer side of a panel, in inches, if each row is a whole caption."""
+WIDEST_FIGURE = 12.0
+"""The greatest width of a row of panels, in inches."""
+FIGURE_FINENESS = 240
+"""Pixels of a panel's longer side."""
+WIDEST_DRAWING = 16
+"""The maximum number of columns of a drawing; a finer grid is drawn coarser."""
+DRAWING_GAP = 2
+"""Spaces between two drawings."""
 
 
 @dataclass(frozen=True)
@@ -419,7 +441,114 @@ def save_saliency(
     elif kind == ".json":
         write_output(file, json.dumps(record, ensure_ascii=False).encode())
     else:
-        from translucid.captions.figures import draw_saliency
         from translucid.inspection.plots import save_figure
 
         save_figure(draw_saliency(saliency, title), file)
+
+
+def draw_saliency(saliency: SaliencyOverlay, title: str = "") -> Figure:
+    """Draw the image, then its saliency for each word, as many panels a row as fit (Xu et al. 2015, figures 2, 3)."""
+    from translucid.inspection.plots.saving import new_figure
+
+    height, width = saliency.pixels.shape[:2]
+    inches = PANEL_INCHES * width / max(height, width), PANEL_INCHES * height / max(height, width) + 0.42
+    count = len(saliency.words) + 1
+    columns = min(count, max(1, int(WIDEST_FIGURE / inches[0])))
+    rows = -(-count // columns)
+    columns = -(-count // rows)  # rows of similar length
+    figure = new_figure(inches[0] * columns, inches[1] * rows + (0.3 if title else 0))
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in grid:
+        axes.set_axis_off()
+    grid[0].imshow(saliency.scaled(FIGURE_FINENESS))
+    for i, (axes, word, note) in enumerate(zip(grid[1:], saliency.words, saliency.notes, strict=False)):
+        axes.imshow(saliency.panel(i, FIGURE_FINENESS))
+        axes.set_title(f"{word}\n", fontsize=9, pad=2)
+        axes.text(0.5, 1.02, note, transform=axes.transAxes, fontsize=6.5, color="#5b6675", ha="center", va="bottom")
+    if title:
+        figure.suptitle(title, fontsize=9)
+    return figure
+
+
+def draw_saliency_rows(sections: Mapping[str, SaliencyOverlay]) -> Figure:
+    """Draw several overlays of the same words and image, such as those of heads: one a row, by name."""
+    from translucid.inspection.plots.saving import new_figure
+
+    first_overlay = next(iter(sections.values()))
+    height, width = first_overlay.pixels.shape[:2]
+    inches = SMALL_PANEL_INCHES * width / max(height, width), SMALL_PANEL_INCHES * height / max(height, width) + 0.12
+    figure = new_figure(inches[0] * len(first_overlay.words) + 0.4, inches[1] * len(sections) + 0.3)
+    grid = figure.subplots(len(sections), len(first_overlay.words), squeeze=False)
+    for row, (name, saliency) in zip(grid, sections.items(), strict=True):
+        for i, axes in enumerate(row):
+            axes.imshow(saliency.panel(i, FIGURE_FINENESS // 2))
+            axes.set(xticks=[], yticks=[])
+            axes.set_frame_on(False)
+        row[0].set_ylabel(name, fontsize=7)
+    for axes, word in zip(grid[0], first_overlay.words, strict=True):
+        axes.set_title(word, fontsize=8)
+    return figure
+
+
+def drawings(saliency: SaliencyOverlay, width: int, *, color: bool) -> RenderableType:
+    """Return a small drawing of the grid for each word, bright where it is salient, as many in a row as fit.
+
+    Args:
+        saliency: the overlay that is drawn.
+        width: columns of the terminal.
+        color: draw two rows of cells on a line, in half blocks of two colors; otherwise in shades.
+    """
+    blocks = [_drawing(saliency, i, color=color) for i in range(len(saliency.words))]
+    block_width = max((cell_len(block[0].plain) for block in blocks), default=1) + DRAWING_GAP
+    per_row = max(1, width // block_width)
+    lines: list[Text] = []
+    for start in range(0, len(blocks), per_row):
+        for row_lines in zip(*blocks[start : start + per_row], strict=True):
+            lines.append(Text(" " * DRAWING_GAP).join(row_lines))
+        lines.append(Text())
+    return Group(*lines[:-1])  # no empty line after the last row
+
+
+def place_table(saliency: SaliencyOverlay) -> RenderableType:
+    """Return a table of the words with their notes and the most salient thirds of the image."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="right", style="bold")
+    table.add_column(justify="right")
+    for i, (word, note) in enumerate(zip(saliency.words, saliency.notes, strict=True)):
+        (place, share), *further = saliency.places(i, 3)
+        best, bar_text = "nothing", ""
+        if share:
+            best, bar_text = f"{place} {percent(share)}", bar(share)
+        weaker = strong_shares(further)
+        table.add_row(Text(word), Text(note), Text("←"), Text(best), Text(bar_text, "cyan"), Text(weaker, "dim"))
+    return table
+
+
+def _drawing(saliency: SaliencyOverlay, word: int, *, color: bool) -> list[Text]:
+    """Return the lines of one word: the word itself, its note, the grid."""
+    rows, columns = saliency.weights[word].shape
+    drawn_columns = min(columns, WIDEST_DRAWING)
+    drawn_rows = max(2, 2 * round(rows * drawn_columns / columns / 2))  # an even number: a line of text shows two rows
+    weights = saliency.weights[word]
+    if (rows, columns) != (drawn_rows, drawn_columns):
+        weights = spread(weights, drawn_rows, drawn_columns)
+    bright = weights / max(float(weights.max()), 1e-9)
+    width = max(drawn_columns, 8)
+    lines = [
+        Text(set_cell_size(saliency.words[word], width), "bold"),
+        Text(set_cell_size(saliency.notes[word], width), "dim"),
+    ]
+    for upper, lower in zip(bright[::2], bright[1::2], strict=True):
+        lines.append(_line(upper, lower, width, color=color))
+    return lines
+
+
+def _line(upper: NDArray[np.float32], lower: NDArray[np.float32], width: int, *, color: bool) -> Text:
+    line = Text()
+    for above, below in zip(upper.tolist(), lower.tolist(), strict=True):
+        if color:
+            line.append("▀", Style(color=brightness_color(above), bgcolor=brightness_color(below)))
+        else:
+            line.append(SHADES[round((above + below) / 2 * (len(SHADES) - 1))])
+    line.append(" " * (width - len(upper)))
+    return line

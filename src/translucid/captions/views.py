@@ -18,11 +18,12 @@ from translucid.captions.pointing import read_gold
 from translucid.captions.saliency_overlay import (
     AttentionResult,
     SaliencyOverlay,
+    drawings,
+    place_table,
     save_attention,
     save_saliency,
     sections_of,
 )
-from translucid.captions.terminal import drawings, place_table
 from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
 from translucid.cli.explain import Explanation, Output, print_contrast, print_faithfulness
 from translucid.cli.look import View, show_lenses, show_translations
@@ -152,7 +153,7 @@ def heads_of_image(run: Path, image: str, layer: int | None, kind: Literal["cros
     Raises:
         UserError: the image can't be read, or the model has no such attention, or it is that between cells.
     """
-    from translucid.captions.figures import draw_saliency_rows
+    from translucid.captions.saliency_overlay import draw_saliency_rows
     from translucid.inspection.plots import draw_attention, draw_heads
 
     captioner = Captioner.load(run)

@@ -17,7 +17,7 @@ function openingLines({ run, image }, ...imports) {
 }
 
 function importFigure(name) {
-  return [`from translucid.captions.figures import ${name}`, "from translucid.inspection.plots import save_figure"];
+  return [`from translucid.captions import ${name}`, "from translucid.inspection.plots import save_figure"];
 }
 
 function inspectLine({ target }) {

@@ -20,7 +20,8 @@ from benchmarks.mutation.selection import changed_lines, room_of
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 CORE = ("kernels", "attention", "layers", "models", "training", "decoding", "evaluation")
 AROUND = ("data", "bitext/documents", "bitext/memory", "terminology", "engines", "interop", "api", "serving")
-ROOMS = CORE + AROUND
+EXTENSIONS = ("captions", "language")
+ROOMS = CORE + AROUND + EXTENSIONS
 SETTINGS = {"runs/presets.py"}
 """Tables of chosen numbers: a test could only repeat them."""
 

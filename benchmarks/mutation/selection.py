@@ -31,6 +31,12 @@ TESTS = {
     "cli/test_embedding.py cli/test_generate.py cli/test_taught_links.py jobs/test_captioning.py",
     "interop": "interop",
     "serving": "serving",
+    "captions": "captions jobs/test_captioning.py reference/test_captioner_numpy.py training/test_images.py "
+    "training/test_self_critical.py models/test_attention_losses.py cli/test_looking_at_images.py "
+    "inspection/test_explain_images.py serving/test_captioning.py serving/test_caption_fields.py",
+    "language": "language layers/test_elmo_layers.py training/test_bilstm_training.py training/test_running_text.py "
+    "training/test_stream_validator.py cli/test_classify.py cli/test_embedding.py cli/test_generate.py "
+    "serving/test_text_models.py",
     **{
         package: package
         for package in ("cli", "corpora", "distillation", "ground", "inspection", "jobs", "lessons", "runs")

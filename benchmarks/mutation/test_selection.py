@@ -41,6 +41,11 @@ def test_tests_of_the_page_are_left_out_and_all_others_exist(place):
         assert any(test.startswith(f"tests/{name}") for test in tests), f"no test in tests/{name}"
 
 
+def test_every_package_has_tests():
+    packages = [folder.name for folder in (ROOT / "src/translucid").iterdir() if (folder / "__init__.py").exists()]
+    assert {*packages, "bitext"} <= set(TESTS)
+
+
 def test_lines_that_changed_since_a_commit(tmp_path):
     def git(*arguments):
         identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]

@@ -185,7 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
     parser.add_argument(
-        "--messages", nargs="+", default=[], help="pairs of benchmarks.po_pairs, each a corpus of its own"
+        "--messages", nargs="+", default=[], help="pairs of benchmarks.corpora.po_pairs, each a corpus of its own"
     )
     parser.add_argument("--forward", type=Path, help="a run trained on Tatoeba's train.tsv")
     parser.add_argument("--backward", type=Path, help="the same with data.reverse=true")

@@ -1,7 +1,7 @@
 """English-Spanish sentence pairs of program messages: .po files in the wheels of wagtail, django and sphinx (BSD).
 
     pip download --no-deps --dest wheels wagtail==8.0.1 django==5.2.19 sphinx==9.0.4
-    python -m benchmarks.po_pairs wheels/*.whl --out domain
+    python -m benchmarks.corpora.po_pairs wheels/*.whl --out domain
 
 writes train.tsv, dev.tsv and test.tsv. About a fifth of the pairs are held out as the test set, in whole files. A pair
 of the other files is left out of training if either side occurs in the test set. dev.tsv, a tenth of the rest, shares

@@ -2,11 +2,16 @@
 
 import importlib
 import json
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 
+import translucid
 from translucid import Translator, UserError
 from translucid.attention import multi_head
 from translucid.cli.main import run as command
@@ -66,10 +71,45 @@ def test_an_edited_attention_is_translated_by_our_own_search(trained, edited, ca
         Translator.load(trained, engine="ctranslate2")
 
 
-def test_conversions_before_an_edit_are_not_used_after_it(trained, request):
-    assert Translator.load(trained).engine.name == "ctranslate2"
-    request.getfixturevalue("edited")
-    assert Translator.load(trained).engine.name == "torch"
+LOAD = """
+import sys
+from translucid import Translator
+translator = Translator.load(sys.argv[1])
+loaded = "torch" in sys.modules
+if loaded:
+    from translucid.kernels import attention
+    attention.fast_attention = None
+print(loaded, translator.engine.name, [result.score for result in translator.translate(sys.argv[2:])])
+"""
+"""Prints whether PyTorch was loaded, the engine, and the scores of translations, for which no fused kernel may run."""
+
+
+def test_an_edit_of_the_installed_equation_counts_after_a_conversion_and_a_comment_does_not(trained, tmp_path):
+    source = Path(translucid.__file__).parents[1]
+    for package in ("bitext", "translucid"):
+        shutil.copytree(source / package, tmp_path / "installed" / package)
+    file = tmp_path / "installed" / "translucid" / "attention" / "attend.py"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def translated():
+        """Return the output and the messages of a new process, and the converted models in the cache."""
+        command = [sys.executable, "-c", LOAD, str(trained), *TEXTS]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
+        conversions = (tmp_path / "cache" / "translucid" / "ctranslate2").glob("[!.]*")
+        return done.stdout, done.stderr, {folder.name for folder in conversions}
+
+    original = translated()
+    assert original[0].startswith("False ctranslate2") and len(original[2]) == 1
+    code = file.read_text()
+    file.write_text(f"# A comment.\n{code.replace('Attention as differentiable', 'Notes on differentiable')}")
+    assert translated() == original
+    assert "weights = masked_softmax(score(" in code
+    file.write_text(code.replace("weights = masked_softmax(score(", "weights = masked_softmax(-3 * score("))
+    output, messages, conversions = translated()
+    assert output.startswith("True torch") and output.split("[")[1] != original[0].split("[")[1]
+    assert "warning: CTranslate2 does not compute what this model computes" in messages
+    assert len(conversions) == 2
 
 
 def test_tuning_keeps_our_own_search_and_says_so(trained, edited, corpus, capsys):

@@ -87,10 +87,11 @@ def test_the_fingerprint_changes_with_every_dependency(tmp_path, monkeypatch):
     assert (options["considered"], options["compute_type"]) == ("seen pieces", "default")
 
 
-def test_the_equations_are_those_of_four_packages(tmp_path, monkeypatch):
+def test_the_equations_are_the_code_of_four_packages_without_comments(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for package in ("attention", "kernels", "layers", "models", "data"):
         (tmp_path / package / "part").mkdir(parents=True)
-        (tmp_path / package / "part" / "a.py").write_text("1")
+        (tmp_path / package / "part" / "a.py").write_text("f(1)")
         (tmp_path / package / "notes.txt").write_text("1")
     monkeypatch.setattr(agreement.translucid, "__file__", str(tmp_path / "__init__.py"))
 
@@ -102,10 +103,16 @@ def test_the_equations_are_those_of_four_packages(tmp_path, monkeypatch):
         file = tmp_path / package / "part" / "a.py"
         (tmp_path / package / "notes.txt").write_text("2")
         assert digest() == first
-        file.write_text("2")
+        file.write_text('"""What it is for."""\n\nf( 1)  # a comment')
+        assert digest() == first
+        file.write_text("f(2)")
         assert (digest() == first) is (package == "data")
-        file.write_text("1")
-    assert agreement.equations_digest() == agreement.equations_digest()
+        file.write_text("f(1)")
+    with monkeypatch.context() as patch:
+        patch.setattr(agreement, "_code_digest", None)  # fails if the files are parsed again
+        assert digest() == first
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "attention" / "notes.txt"))  # a file, so that nothing is kept
+    assert digest() == first
 
 
 def test_random_sentences_have_all_pieces_but_the_special_ones():

@@ -11,8 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from translucid.attention.masks import whole_mask
-from translucid.kernels.attention import SharedMask, fast_attention, is_scaled_dot_product
+from translucid.kernels.attention import SharedMask, context_of
 
 
 def scaled_dot_product(query: Tensor, key: Tensor, scale: float | Tensor | None = None) -> Tensor:
@@ -82,11 +81,6 @@ def attend_fused(
     """Return the context of `attend` [.., n_q, d_v] without the weights, from the fastest kernel for this machine.
 
     `causal=True` stands for `causal_mask(n_q)`, where n_q = n_k, and lets a kernel skip the future. Both masks apply
-    if `mask` is given too. If someone edits `attend`, no kernel computes the new equation, so `attend` itself runs.
+    if `mask` is given too.
     """
-    if is_scaled_dot_product(attend):
-        context = fast_attention(query, key, value, mask, causal=causal)
-        if context is not None:
-            return context
-    context, _ = attend(query, key, value, whole_mask(mask, query, causal))
-    return context
+    return context_of(attend, query, key, value, mask, causal=causal)

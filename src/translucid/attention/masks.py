@@ -5,8 +5,6 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
-from translucid.kernels.attention import SharedMask, with_causal
-
 
 def padding_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
     """Return [B, 1, 1, S], False where ids [B, S] equal `pad` or, if `pad` is a set of ids, one of them."""
@@ -19,13 +17,6 @@ def padding_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
     """Return [T, T], True on and below the diagonal: position t may attend to positions 0..t."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
-
-
-def whole_mask(mask: Tensor | SharedMask | None, query: Tensor, causal: bool) -> Tensor | None:
-    """Combine the mask and, if `causal`, the causal mask of queries [.., T, d] in one tensor; None if there is none."""
-    if causal:
-        return with_causal(query, mask)
-    return mask.allowed if isinstance(mask, SharedMask) else mask
 
 
 def target_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
-from translucid.attention.masks import whole_mask
 from translucid.attention.points import Point
-from translucid.kernels.attention import SharedMask
+from translucid.kernels.attention import SharedMask, whole_mask
 from translucid.kernels.linear import Linear
 
 KeyValue: TypeAlias = tuple[Tensor, Tensor]

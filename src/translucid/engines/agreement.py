@@ -7,16 +7,19 @@ compared when a model is converted.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
 import operator
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import translucid
+from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 
@@ -27,6 +30,8 @@ TOLERANCE = 0.02
 """The largest mean difference per token of a sentence, in nats. Rounding in float32 causes less than 0.001."""
 LENGTHS = 1, 3, 6, 12, 24, 48
 """The lengths of the sentences that are compared, in pieces: an edit may change only short or only long ones."""
+KEPT = 8
+"""The number of fingerprints in the cache."""
 _EQUATIONS = "attention", "kernels", "layers", "models"
 """Packages that decide what a model computes."""
 
@@ -87,13 +92,40 @@ def refuse_disagreement(difference: float, run: Path, engine: str = "CTranslate2
 
 @cache
 def equations_digest() -> str:
-    """Return a fingerprint of the code of all equations: an edit invalidates the models that were converted before."""
+    """Return a fingerprint of the code of all equations: an edit invalidates the models that were converted before.
+
+    Comments and docstrings have no effect. Parsing the files takes a tenth of a second, so the result is cached.
+    """
     root = Path(translucid.__file__).parent
-    fingerprint = hashlib.sha256()
+    contents = []
     for package in _EQUATIONS:
-        for file in sorted((root / package).rglob("*.py")):
-            fingerprint.update(file.read_bytes())
+        contents += [file.read_bytes() for file in sorted((root / package).rglob("*.py"))]
+    key = hashlib.sha256(b"".join(contents)).hexdigest()
+
+    def save(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "digest").write_text(_code_digest(contents))
+
+    with suppress(OSError):  # without space or a home folder, the result is not kept
+        cached = find_cached("equations", key) or add_to_cache("equations", key, save, KEPT)
+        return (cached / "digest").read_text()
+    return _code_digest(contents)
+
+
+def _code_digest(contents: Sequence[bytes]) -> str:
+    """Return a fingerprint of the syntax trees of files without their comments and docstrings."""
+    fingerprint = hashlib.sha256()
+    for content in contents:
+        tree = ast.parse(content)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                node.body = [statement for statement in node.body if not _is_docstring(statement)]
+        fingerprint.update(ast.dump(tree).encode())
     return fingerprint.hexdigest()
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _mean_difference(log_probs: list[float], other_log_probs: list[float]) -> float:

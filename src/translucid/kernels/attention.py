@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -71,6 +71,31 @@ def share_mask(allowed: Tensor) -> SharedMask:
     return SharedMask(allowed, kernel_mask, empty_rows, all_allowed=False)
 
 
+Equation: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
+"""From queries, keys, values and a mask to contexts and weights."""
+
+
+def context_of(
+    equation: Equation,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | SharedMask | None = None,
+    *,
+    causal: bool = False,
+) -> Tensor:
+    """Return the context of an equation [.., n_q, d_v], from a kernel if it is the one above; arguments as below.
+
+    Kernels do not compute what someone has edited, so then the equation itself runs.
+    """
+    if is_scaled_dot_product(equation):
+        context = fast_attention(query, key, value, mask, causal=causal)
+        if context is not None:
+            return context
+    context, _ = equation(query, key, value, whole_mask(mask, query, causal))
+    return context
+
+
 def fast_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
 ) -> Tensor | None:
@@ -84,7 +109,7 @@ def fast_attention(
     products = _products_are_faster(query, key, value)
     # PyTorch's kernel takes a mask or `is_causal`, not both; our products take a mask only.
     if causal and (products or mask is not None):
-        mask, causal = with_causal(query, mask), False
+        mask, causal = whole_mask(mask, query, causal=True), False
     if isinstance(mask, Tensor):
         mask = share_mask(mask)
     if products:
@@ -92,24 +117,24 @@ def fast_attention(
     return _fused(query, key, value, mask, causal)
 
 
-def is_scaled_dot_product(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> bool:
-    """Whether a function computes the equation above: True for `attend` unless someone has edited it.
+def is_scaled_dot_product(equation: Equation) -> bool:
+    """Whether a function computes the equation above: True for `attention.attend` unless someone has edited it.
 
     The answer comes from one comparison on a small sample, which is cached. While a graph is traced, no sample can be
     computed, so the answer is True.
     """
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or uses_reference("attention"):
         return True
-    return _same_on_a_sample(attend)
+    return _same_on_a_sample(equation)
 
 
 @cache
-def _same_on_a_sample(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> bool:
+def _same_on_a_sample(equation: Equation) -> bool:
     # Fixed numbers, since a random draw here would change the random state of the caller.
     query, key, value = (torch.arange(24.0).view(1, 4, 6).mul(step).sin() for step in (0.7, 1.9, 2.3))
     mask = torch.tensor([True, True, True, False]).expand(1, 4, 4)
     with torch.no_grad(), torch.autocast("cpu", enabled=False):
-        context, _ = attend(query, key, value, mask)
+        context, _ = equation(query, key, value, mask)
         return bool(torch.allclose(context, F.scaled_dot_product_attention(query, key, value, mask), atol=1e-4))
 
 
@@ -126,13 +151,14 @@ def _products_are_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
-def with_causal(query: Tensor, mask: Tensor | SharedMask | None) -> Tensor:
-    """Return the causal mask of queries [.., T, d], combined with `mask` if it is not None."""
+def whole_mask(mask: Tensor | SharedMask | None, query: Tensor, causal: bool) -> Tensor | None:
+    """Combine the mask and, if `causal`, the causal mask of queries [.., T, d] in one tensor; None if there is none."""
+    allowed = mask.allowed if isinstance(mask, SharedMask) else mask
+    if not causal:
+        return allowed
     length = query.size(-2)
-    causal = torch.ones(length, length, dtype=torch.bool, device=query.device).tril()
-    if mask is None:
-        return causal
-    return (mask.allowed if isinstance(mask, SharedMask) else mask) & causal
+    causal_mask = torch.ones(length, length, dtype=torch.bool, device=query.device).tril()
+    return causal_mask if allowed is None else allowed & causal_mask
 
 
 def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, causal: bool) -> Tensor:

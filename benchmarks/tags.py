@@ -21,9 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bitext.documents.tag_projection import project_tags
+from bitext.documents.tag_projection import Links, Vector, WordLinks, project_tags, words_of
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate

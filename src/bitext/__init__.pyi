@@ -1,9 +1,9 @@
+from bitext.documents.document import KINDS as KINDS
 from bitext.documents.document import Document as Document
 from bitext.documents.document import NearMatch as NearMatch
 from bitext.documents.document import Segment as Segment
 from bitext.documents.document import Target as Target
-from bitext.documents.kinds import KINDS as KINDS
-from bitext.documents.kinds import read_document as read_document
+from bitext.documents.document import read_document as read_document
 from bitext.documents.tagged_text import Mark as Mark
 from bitext.documents.tagged_text import Side as Side
 from bitext.documents.tagged_text import TaggedText as TaggedText

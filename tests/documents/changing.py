@@ -6,8 +6,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import TaggedText
 from bitext.protected_spans import fixed_parts
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import Mark, TaggedText
 from tests.documents.changing import all_changed
 from translucid.ground.errors import UserError

@@ -8,9 +8,7 @@ from random import Random
 
 import pytest
 
-from bitext.documents.document import SegmentList, Target
-from bitext.documents.kinds import read_document
-from bitext.documents.limits import limit_segments
+from bitext.documents.document import SegmentList, Target, limit_segments, read_document
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.zip_container import LARGEST_RATIO, SMALL, ZipContainer, member_name
 from tests.documents.changing import all_changed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bitext.documents.kinds import KINDS
+from bitext.documents.document import KINDS
 from tests.probes.grown import (
     FEW,
     LETTERS,

@@ -5,11 +5,19 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from bitext.cancellation import Cancelled, call_between_steps
-from bitext.documents import kinds, limits
-from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.kinds import ENDINGS, KINDS, kind_of, read_document
-from bitext.documents.limits import limit_segments, max_segments
-from bitext.documents.office.runs import Dialect
+from bitext.documents import document
+from bitext.documents.document import (
+    ENDINGS,
+    KINDS,
+    Segment,
+    SegmentList,
+    Target,
+    kind_of,
+    limit_segments,
+    max_segments,
+    read_document,
+)
+from bitext.documents.office.ooxml import Dialect
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_fragment import Elements
 from bitext.readers.file_kinds import names_file
@@ -49,12 +57,12 @@ def test_the_ending_determines_the_kind():
 def test_kinds_that_can_be_saved_as_others_are_named(name, ending):
     with pytest.raises(UserError, match=rf"is not a document .*\. Save it as \.{ending}, and translate that\.$"):
         read_document(name, b"")
-    assert kinds.unknown_kind(name).endswith(f"Save it as .{ending}, and translate that.")
+    assert document.unknown_kind(name).endswith(f"Save it as .{ending}, and translate that.")
     assert names_file(name, ())
 
 
 def test_a_document_has_a_largest_size(monkeypatch):
-    monkeypatch.setattr(kinds, "LARGEST", 3 << 20)
+    monkeypatch.setattr(document, "LARGEST", 3 << 20)
     assert not read_document("a.txt", b" " * (3 << 20)).segments
     with pytest.raises(UserError, match=r"^a\.txt: has more than 3 MiB"):
         read_document("a.txt", b" " * ((3 << 20) + 1))
@@ -69,18 +77,18 @@ def test_records_are_values():
 
 
 def test_segments_are_numbered_and_limited():
-    assert max_segments() == limits.MOST_SEGMENTS == 250_000
-    assert (limits.LARGEST, limits.MOST_PARTS) == (64 << 20, 200_000)
+    assert max_segments() == document.MOST_SEGMENTS == 250_000
+    assert (document.LARGEST, document.MOST_PARTS) == (64 << 20, 200_000)
     with limit_segments(2):
         assert max_segments() == 2
         with limit_segments(1):
             assert max_segments() == 1
         segments = SegmentList("a.txt")
-        with limit_segments(limits.MOST_SEGMENTS + 1):
-            assert max_segments() == limits.MOST_SEGMENTS
+        with limit_segments(document.MOST_SEGMENTS + 1):
+            assert max_segments() == document.MOST_SEGMENTS
     with pytest.raises(ZeroDivisionError), limit_segments(1):
         raise ZeroDivisionError
-    assert max_segments() == limits.MOST_SEGMENTS
+    assert max_segments() == document.MOST_SEGMENTS
     assert [segments.add(ONE), segments.add(ONE)] == [0, 1] and segments == [ONE, ONE]
     segments.need_room(2)
     with pytest.raises(UserError, match=r"^a\.txt: has more than 2 texts"):

@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from fluent import syntax
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import all_changed, changed, shouted
 from tests.probes.documents import MAKERS, XML_MAKERS

@@ -13,8 +13,7 @@ from time import process_time
 import pytest
 
 import translucid
-from bitext.documents.document import Target
-from bitext.documents.kinds import KINDS, read_document
+from bitext.documents.document import KINDS, Target, read_document
 from tests.documents.growth_inputs import PLACES, TOKENS, tokens_of
 from tests.growth import no_garbage_collection
 from translucid.data.readers.corpus import read_pairs

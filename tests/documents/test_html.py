@@ -6,8 +6,7 @@ from bs4.element import Comment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.markup.html import DEEPEST, Html
 from bitext.documents.tagged_text import Side, TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed, installed

@@ -9,9 +9,8 @@ from io import BytesIO
 import docx
 import pytest
 
-from bitext.documents.document import Target
+from bitext.documents.document import Target, read_document
 from bitext.documents.kept_elements import collapsed, spans_of
-from bitext.documents.kinds import read_document
 from bitext.documents.placeholders import PlaceholderStrategy
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import Mark, Side, TaggedText

@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 
 from bitext.cancellation import between_steps, call_between_steps
-from bitext.documents import limits, spans
-from bitext.documents.document import Segment, SegmentList
-from bitext.documents.kinds import read_document
-from bitext.documents.limits import (
+from bitext.documents import document, spans
+from bitext.documents.document import (
     LARGEST,
     LONGEST_NOTE,
     LONGEST_PLACE,
     MOST_COLUMNS,
     MOST_SEGMENTS,
+    Segment,
+    SegmentList,
     limit_segments,
     limit_work,
     max_segments,
+    read_document,
 )
 from bitext.documents.markup import html, markdown_inline
 from bitext.documents.strings import yaml_strings
@@ -121,7 +122,7 @@ def test_places_and_notes_lose_their_middle_and_segments_share_short_notes():
 
 
 def test_the_characters_that_segments_repeat_are_limited(monkeypatch):
-    monkeypatch.setattr(limits, "CHARACTERS", 60_000)
+    monkeypatch.setattr(document, "CHARACTERS", 60_000)
     cases = "".join(f"a{i} {{One}} " for i in range(40))
     content = '/* {} */\n"a" = "{{n, select, {}}}";'
     assert len(read_document("a.strings", content.format("c" * 1_000, cases).encode()).segments) == 40
@@ -134,9 +135,9 @@ def test_the_characters_that_segments_repeat_are_limited(monkeypatch):
 )
 def test_a_document_that_needs_too_much_is_refused_in_one_line(name, limit, step, message, monkeypatch):
     memory = count(0, step)
-    monkeypatch.setattr(limits, "_memory", lambda: next(memory))
-    monkeypatch.setattr(limits, name, limit)
-    monkeypatch.setattr(limits, "_CHECK_SECONDS", 0)
+    monkeypatch.setattr(document, "_memory", lambda: next(memory))
+    monkeypatch.setattr(document, name, limit)
+    monkeypatch.setattr(document, "_CHECK_SECONDS", 0)
     content = "".join(f"the line {i}\n" for i in range(2_000))
     fix = "Split it, or leave out what is repeated in it."
     assert error_of("a.txt", content) == f"a.txt: needs more than {message}. {fix}"
@@ -144,31 +145,31 @@ def test_a_document_that_needs_too_much_is_refused_in_one_line(name, limit, step
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not state the memory")
 def test_the_memory_of_the_process_is_measured():
-    before = limits._memory()
+    before = document._memory()
     with mmap.mmap(-1, 64 << 20) as block:  # from the system, not from memory that the process has freed and kept
         for offset in range(0, 64 << 20, mmap.PAGESIZE):
             block[offset] = 1
-        assert (60 << 20) < limits._memory() - before < (80 << 20)
+        assert (60 << 20) < document._memory() - before < (80 << 20)
 
 
 def test_only_the_work_on_the_document_counts(monkeypatch):
-    monkeypatch.setattr(limits, "_CHECK_SECONDS", 0)
+    monkeypatch.setattr(document, "_CHECK_SECONDS", 0)
     used = [0]
-    monkeypatch.setattr(limits, "_memory", lambda: used[0])
+    monkeypatch.setattr(document, "_memory", lambda: used[0])
 
     def other_work():
-        used[0] += limits.MEMORY
+        used[0] += document.MEMORY
 
     with call_between_steps(other_work), limit_work("a.txt", 5):
         between_steps()
         between_steps()
-        used[0] += limits.MEMORY
+        used[0] += document.MEMORY
         between_steps()
         used[0] += 1
         with pytest.raises(UserError, match="needs more than 256 MiB"):
             between_steps()
-    with limit_work("a.txt", 2 * limits.FREE_BYTES):  # twice the size, twice the memory
-        used[0] += 2 * limits.MEMORY
+    with limit_work("a.txt", 2 * document.FREE_BYTES):  # twice the size, twice the memory
+        used[0] += 2 * document.MEMORY
         between_steps()
 
 

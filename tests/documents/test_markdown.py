@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import Side, TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, installed
 from translucid.ground.errors import UserError

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from bitext.documents.kinds import read_document
+from bitext.documents.document import read_document
 from bitext.documents.zip_container import ZipContainer
 from tests.documents.changing import all_changed
 from tests.probes.packed import epub, packed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bitext.documents.kinds import read_document
+from bitext.documents.document import read_document
 from bitext.documents.strings.messages import is_language, message_spans, message_writer
 from tests.documents.changing import all_changed
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.strings.po import broken_format
 from bitext.documents.tagged_text import TaggedText
 from bitext.protected_spans import PlaceholderSyntax

@@ -16,8 +16,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.enum.lang import MSO_LANGUAGE_ID
 from pptx.util import Inches
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import Side, TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import packed, types

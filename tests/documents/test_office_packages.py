@@ -7,8 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import docx, packed, pptx, types, xlsx

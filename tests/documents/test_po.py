@@ -13,8 +13,7 @@ from babel.messages.pofile import read_po
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.splicing import Edit, splice
 from bitext.documents.strings.messages import message_spans
 from bitext.documents.strings.plural_forms import PluralForms

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from bitext.documents.kinds import read_document
+from bitext.documents.document import read_document
 from tests.documents.changing import all_changed
 from tests.probes.documents import MAKERS
 

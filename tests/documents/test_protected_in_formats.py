@@ -5,8 +5,7 @@ from html import escape
 
 import pytest
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import KINDS, read_document
+from bitext.documents.document import KINDS, Target, read_document
 from bitext.documents.placeholders import PlaceholderStrategy
 from bitext.documents.stand_ins import parts_of
 from bitext.documents.tagged_text import TaggedText

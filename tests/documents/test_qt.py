@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bitext.documents.kinds import read_document
+from bitext.documents.document import read_document
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.ground.errors import UserError
 

@@ -5,7 +5,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from bitext.documents.kinds import read_document
+from bitext.documents.document import read_document
 from bitext.documents.placeholders import PlaceholderStrategy
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.documents.changing import all_changed

@@ -6,7 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from bitext.documents.kinds import read_document
+from bitext.documents.document import read_document
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import packed, types
 from translucid.ground.errors import UserError

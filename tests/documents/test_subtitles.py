@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.subtitles.cues import in_lines, split
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed

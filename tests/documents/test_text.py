@@ -4,8 +4,7 @@ import codecs
 
 import pytest
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bitext.documents.word_links import FreeSpans, Run, Word, WordLinks, with_copies, words_of
+from bitext.documents.tag_projection import FreeSpans, Run, Word, WordLinks, with_copies, words_of
 
 SOURCE, TARGET = "the white (house), now", "la casa blanca, ya"
 LINKS = [(0, 0, 1), (1, 2, 1), (1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 3, 1)]

@@ -4,8 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bitext.documents.document import NearMatch, Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import NearMatch, Target, read_document
 from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
 from translucid.data.readers.corpus import read_pairs

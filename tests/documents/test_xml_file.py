@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitext.documents.document import Segment, Target
-from bitext.documents.limits import limit_segments
+from bitext.documents.document import Segment, Target, limit_segments
 from bitext.documents.tagged_text import Mark, Side, TaggedText, complete
 from bitext.documents.xml.xml_file import Inline, SlottedXml, XmlFile
 from bitext.readers.xml_elements import CHUNK, DEEPEST

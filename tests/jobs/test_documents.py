@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bitext.documents.document import NearMatch, Segment, Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import NearMatch, Segment, Target, read_document
 from bitext.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from bitext.protected_spans import PlaceholderSyntax
 from translucid.jobs.documents import SegmentRecord, line_of, segments_to_translate, target_of, translate_document

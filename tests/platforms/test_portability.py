@@ -13,7 +13,7 @@ from tests.platforms.emulated import Windows
 
 SOURCES = Path(translucid.__file__).parents[1]
 GUARDED = {
-    "bitext/documents/limits.py": {"/proc/"},
+    "bitext/documents/document.py": {"/proc/"},
     "bitext/reading.py": {"/proc"},  # in a comment
     "cli/main.py": {"/dev/"},  # in a message
     "distillation/measuring.py": {"os.getloadavg"},

@@ -24,8 +24,7 @@ from time import process_time
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from bitext.documents.document import Segment, Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Segment, Target, read_document
 from tests.probes.documents import MAKERS
 from tests.probes.packed import ods, packed, types
 from tests.probes.samples import SAMPLES
@@ -422,7 +421,8 @@ def _name_of(code: CodeType) -> str:
     """Return the place and the name of a function of our readers; of other code, an empty text."""
     file = code.co_filename
     # The limits measure the time, and how often they do depends on the machine.
-    if "bitext/documents/" not in file or file.endswith("limits.py"):
+    is_limit = code.co_qualname.startswith("_Budget.") or code.co_name == "_memory"
+    if "bitext/documents/" not in file or is_limit:
         return ""
     return f"{file.rpartition('bitext/')[2]}:{code.co_firstlineno} {code.co_name}"
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bitext.documents.kinds import KINDS
+from bitext.documents.document import KINDS
 from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import length_limit

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from bitext.cancellation import Cancelled
-from bitext.documents.document import Segment, Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Segment, Target, read_document
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.growth import assert_linear_seconds
 from translucid.api.translator import Translator

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bitext.documents.kinds import PDF_FIX
+from bitext.documents.document import PDF_FIX
 from translucid.api.translator import Translator
 from translucid.serving.edge.failures import ApiError, GoneError
 from translucid.serving.routes import deepl

@@ -8,9 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from bitext.cancellation import Cancelled
-from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.kinds import kind_of
-from bitext.documents.limits import max_segments
+from bitext.documents.document import Segment, SegmentList, Target, kind_of, max_segments
 from bitext.documents.tagged_text import Mark, TaggedText
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK

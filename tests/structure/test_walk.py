@@ -13,7 +13,7 @@ import pytest
 
 import translucid
 import translucid.jobs.documents
-from bitext.documents.kinds import read_document
+from bitext.documents.document import read_document
 from translucid.cli.main import run
 
 from ..conftest import SHAPE

@@ -1,15 +1,27 @@
-"""The interface of all documents: a document has segments, and writes itself with their translations."""
+"""Documents: their segments and interface, their kinds, and their limits.
+
+A document has segments, and writes itself with their translations. The ending of its name determines its kind. A small
+document can be made to need much, by a long name that every text repeats, or by parts that are compared with each
+other. The limits hold for every format; a document that exceeds one is refused in one line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import mmap
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Protocol
+from importlib import import_module
+from pathlib import Path, PurePath
+from typing import Literal, NamedTuple, Protocol, cast
 
-from bitext.cancellation import between_steps
-from bitext.documents.limits import LONGEST_NOTE, LONGEST_PLACE, max_characters, max_segments, shortened
+from bitext.cancellation import between_steps, call_around_steps
 from bitext.documents.tagged_text import TaggedText, complete
 from bitext.errors import UserError
+from bitext.languages import Languages
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +184,263 @@ def completed(segments: Sequence[Segment], targets: Mapping[int, Target]) -> dic
     for number, target in targets.items():
         result[number] = replace(target, marked=complete(segments[number].source, target.marked))
     return result
+
+
+LARGEST = 64 * 1024 * 1024
+"""The largest number of bytes of a document, and of the unpacked content of a zip file."""
+MOST_SEGMENTS = 250_000
+"""The largest number of segments of a document."""
+MOST_PARTS = 200_000
+"""The largest number of tags and texts between tags in a segment."""
+MOST_COLUMNS = 16_384
+"""The largest number of columns of a table: that of Excel."""
+MOST_CELLS = 1_000_000
+"""The largest number of cells of a table, including those that translations add to short rows."""
+LONGEST_PLACE = 200
+"""The largest number of characters of the place of a segment; longer ones lose their middle."""
+LONGEST_NOTE = 2_000
+"""The largest number of characters of the note of a segment; longer ones lose their middle."""
+FREE_BYTES = 1 << 20
+"""The size of a document up to which the following limits are the same; they grow in proportion with larger ones."""
+CHARACTERS = 32 << 20
+"""The characters of all segments with their places, notes and tags, many of which may be repetitions."""
+MEMORY = 256 << 20
+"""The bytes of memory for reading or for writing a document."""
+SECONDS = 10.0
+"""The seconds of the processor for reading or for writing a document."""
+_CHECK_SECONDS = 0.01
+"""The time between two measurements of the memory: each costs a hundredth of a millisecond."""
+_max_segments: ContextVar[int] = ContextVar("max_segments", default=MOST_SEGMENTS)
+_max_characters: ContextVar[int] = ContextVar("max_characters", default=sys.maxsize)
+
+
+class TooManyParts(Exception):  # noqa: N818  # The caller that knows the file's name turns it into a `UserError`.
+    """A text has more than `MOST_PARTS` parts."""
+
+
+@contextmanager
+def limit_segments(limit: int) -> Iterator[None]:
+    """Limit the number of segments of documents that are read in this context; reading stops once it is exceeded."""
+    token = _max_segments.set(min(limit, MOST_SEGMENTS))
+    try:
+        yield
+    finally:
+        _max_segments.reset(token)
+
+
+def max_segments() -> int:
+    """Return the largest number of segments that a document may have in this context."""
+    return _max_segments.get()
+
+
+def max_characters() -> int:
+    """Return the largest number of characters of all segments of a document in this context."""
+    return _max_characters.get()
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return a text without its middle if it has more than `limit` characters.
+
+    >>> shortened("a very long name!B7", 11)
+    'a ver…me!B7'
+    """
+    if len(text) <= limit:
+        return text
+    half = (limit - 1) // 2
+    return f"{text[:half]}…{text[len(text) - half :]}"
+
+
+@contextmanager
+def limit_work(name: str, size: int) -> Iterator[None]:
+    """Limit the characters, the memory and the processor time for reading or writing a document in this context.
+
+    Memory and time are measured between steps (`cancellation.py`), those of other threads during a step
+    included. The memory is only limited where the system states it (Linux).
+
+    Args:
+        name: the file name for messages.
+        size: the number of bytes of the document.
+
+    Raises:
+        UserError: the document needs more.
+    """
+    budget = _Budget(name, max(1.0, size / FREE_BYTES))
+    token = _max_characters.set(int(budget.factor * CHARACTERS))
+    try:
+        with call_around_steps(budget.stop, budget.go_on):
+            yield
+    except MemoryError:
+        raise UserError("needs more memory than there is", file=name, fix="Split it.") from None
+    finally:
+        _max_characters.reset(token)
+
+
+class _Budget:
+    """The memory and the processor time of one document; only the time between `go_on` and `stop` counts."""
+
+    def __init__(self, name: str, factor: float) -> None:
+        self.name, self.factor = name, factor
+        self.grown = 0
+        self.started = time.thread_time()
+        self.memory = _memory()
+        self.checked = time.monotonic()
+
+    def stop(self) -> None:
+        """Count the memory and the time since the last call, and refuse the document if they are too much."""
+        now = time.monotonic()
+        if now < self.checked + _CHECK_SECONDS:
+            return
+        self.checked = now
+        memory = _memory()
+        self.grown += memory - self.memory
+        self.memory = memory
+        if self.grown > self.factor * MEMORY:
+            raise self._error(f"needs more than {self.factor * MEMORY / (1 << 20):.0f} MiB of memory")
+        if time.thread_time() - self.started > self.factor * SECONDS:
+            raise self._error(f"needs more than {self.factor * SECONDS:.0f} seconds of the processor")
+
+    def go_on(self) -> None:
+        """Leave out the memory of other work that ran meanwhile."""
+        now = time.monotonic()
+        if now > self.checked + _CHECK_SECONDS:
+            self.checked, self.memory = now, _memory()
+
+    def _error(self, what: str) -> UserError:
+        return UserError(what, file=self.name, fix="Split it, or leave out what is repeated in it.")
+
+
+def _memory() -> int:
+    """Return the bytes of memory of this process; 0 where the system does not state them."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
+class Kind(NamedTuple):
+    """A kind of document."""
+
+    name: str
+    """The usual name of the format."""
+    endings: tuple[str, ...]
+    media: str
+    """The media type (MIME type)."""
+    module: str
+    """The module below `bitext.documents` whose `read(name, content, languages)` parses a document."""
+    near_matches: bool = False
+    """Whether the format can hold near matches of a translation memory."""
+    packed: bool = False
+    """Whether a document is a zip file."""
+
+    def read(self, name: str, content: bytes, languages: Languages) -> Document:
+        """Parse a document; the arguments are those of `read_document`."""
+        if len(content) > LARGEST:
+            raise UserError(f"has more than {LARGEST >> 20} MiB", file=name, fix="Split it.")
+        # Each command loads only the parsers that it needs: some import large libraries.
+        module = import_module(f"bitext.documents.{self.module}")
+        try:
+            with limit_work(name, len(content)):
+                return cast(Document, module.read(name, content, languages))
+        except TooManyParts:
+            what = f"has a text with more than {MOST_PARTS:,} tags"
+            raise UserError(what, file=name, fix="Split it.") from None
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+KINDS = (
+    Kind("PO", (".po", ".pot"), "text/x-gettext-translation", "strings.po"),
+    Kind("XLIFF", (".xlf", ".xliff"), "application/xliff+xml", "xml.xliff", near_matches=True),
+    Kind("TMX", (".tmx",), "application/x-tmx+xml", "xml.tmx"),
+    Kind("SubRip subtitles", (".srt",), "application/x-subrip", "subtitles.cues"),
+    Kind("WebVTT subtitles", (".vtt",), "text/vtt", "subtitles.cues"),
+    Kind("HTML", (".html", ".htm", ".xhtml"), "text/html", "markup.html"),
+    Kind("Markdown", (".md", ".markdown", ".mdx"), "text/markdown", "markup.markdown"),
+    Kind("text", (".txt",), "text/plain", "text"),
+    Kind("Word", (".docx",), f"{_OFFICE}.wordprocessingml.document", "office.docx", packed=True),
+    Kind("PowerPoint", (".pptx",), f"{_OFFICE}.presentationml.presentation", "office.pptx", packed=True),
+    Kind("Excel", (".xlsx",), f"{_OFFICE}.spreadsheetml.sheet", "office.xlsx", packed=True),
+    Kind("OpenDocument text", (".odt",), "application/vnd.oasis.opendocument.text", "office.opendocument", packed=True),
+    Kind(
+        "OpenDocument spreadsheet",
+        (".ods",),
+        "application/vnd.oasis.opendocument.spreadsheet",
+        "office.opendocument",
+        packed=True,
+    ),
+    Kind("EPUB", (".epub",), "application/epub+zip", "markup.epub", packed=True),
+    Kind("JSON strings", (".json", ".arb"), "application/json", "strings.json_strings"),
+    Kind("YAML strings", (".yaml", ".yml"), "application/yaml", "strings.yaml_strings"),
+    Kind("Android strings", (".xml",), "application/xml", "strings.android"),
+    Kind(".NET resources", (".resx", ".resw"), "application/xml", "strings.resx"),
+    Kind("iOS strings", (".strings",), "text/plain", "strings.ios"),
+    Kind("Apple string catalogs", (".xcstrings",), "application/json", "strings.xcstrings"),
+    Kind("Qt translations", (".ts",), "application/x-linguist", "strings.qt"),
+    Kind("Fluent", (".ftl",), "text/plain", "strings.fluent"),
+    Kind("Java properties", (".properties",), "text/x-java-properties", "strings.properties"),
+    Kind("table", (".csv", ".tsv"), "text/csv", "strings.table"),
+)
+
+
+_BY_ENDING: dict[str, Kind] = {}
+for _kind in KINDS:
+    _BY_ENDING.update(dict.fromkeys(_kind.endings, _kind))
+ENDINGS = frozenset(_BY_ENDING)
+"""The endings of all kinds."""
+
+PDF_FIX = "Translate the file that it was exported from; or open it in Word, save it as .docx, and translate that."
+"""The advice on PDF files, which cannot be translated."""
+_SAVE_AS = {
+    ".docx": ".doc .docm .dot .dotm .dotx .pages .rtf .wpd .wps",
+    ".xlsx": ".fods .numbers .ots .xls .xlsb .xlsm .xlt .xltm .xltx",
+    ".pptx": ".key .odp .pot .potm .potx .pps .ppsm .ppsx .ppt .pptm",
+    ".odt": ".fodt .ott .sxw",
+    ".epub": ".azw .azw3 .fb2 .mobi",
+    ".srt": ".ass .dfxp .sbv .ssa .sub .ttml",
+}
+"""The endings of files that their programs can save as a supported kind, by the ending of that kind."""
+_FIXES = {".pdf": PDF_FIX}
+for _ending, _others in _SAVE_AS.items():
+    for _other in set(_others.split()) - ENDINGS:
+        _FIXES[_other] = f"Save it as {_ending}, and translate that."
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return the kind of document with this file name; None if no kind has its ending."""
+    return _BY_ENDING.get(PurePath(name).suffix.lower())
+
+
+def read_document(name: str, content: bytes, languages: Languages = (None, None)) -> Document:
+    """Parse a document.
+
+    Args:
+        name: the file name; its ending determines the kind.
+        content: the bytes of the file.
+        languages: the source and the target language.
+
+    Raises:
+        UserError: the kind is unknown, or the document is invalid or harmful.
+    """
+    kind = kind_of(name)
+    if kind is None:
+        raise not_translated(name)
+    return kind.read(name, content, languages)
+
+
+def unknown_kind(name: str) -> str:
+    """Return the message of the server for a file of a kind that cannot be translated, without a final period."""
+    message = f"{name[:50]!r} is of no kind that is translated here"
+    fix = _FIXES.get(PurePath(name).suffix.lower())
+    return f"{message}. {fix}" if fix else message
+
+
+def not_translated(name: str) -> UserError:
+    """Return the error for a file of a kind that cannot be translated."""
+    what = "is not a document that can be translated"
+    ending = PurePath(name).suffix.lower()
+    if ending == ".pdf":
+        what = "is a PDF, which stores positions of letters instead of paragraphs, so it cannot be translated in place"
+    fix = _FIXES.get(ending)
+    if fix is None:
+        endings = " ".join(_BY_ENDING)
+        fix = f"Supported: {endings}. Pass plain text on standard input or as an argument."
+    return UserError(what, file=name, fix=fix)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from bitext.documents.spans import DIRECTION_SIGNS
 from bitext.documents.splicing import Edit as TextEdit
 from bitext.documents.stand_ins import is_address, is_letter, letters_before, parts_of, with_letters
+from bitext.documents.tag_projection import PUNCTUATION, Span
 from bitext.documents.tagged_text import (
     CLOSING,
     KeptElement,
@@ -33,7 +34,6 @@ from bitext.documents.tagged_text import (
     stands_for_text,
     tag_tree,
 )
-from bitext.documents.word_links import PUNCTUATION, Span
 from bitext.protected_spans import UNITS, kept_parts
 from bitext.words import WITHOUT_SPACES, without_edges
 

@@ -33,9 +33,8 @@ from bitext.documents.kept_elements import (
 )
 from bitext.documents.splicing import Edit as SplicedEdit
 from bitext.documents.stand_ins import is_sign, occurrences, parts_of
-from bitext.documents.tag_projection import project_tags, readable
+from bitext.documents.tag_projection import Links, Span, project_tags, readable, with_copies
 from bitext.documents.tagged_text import TaggedText
-from bitext.documents.word_links import Links, Span, with_copies
 from bitext.protected_spans import differences, kept_parts, lost_numbers
 
 

@@ -11,8 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from bitext.cancellation import between_steps
-from bitext.documents.document import Target
-from bitext.documents.limits import MOST_PARTS, TooManyParts
+from bitext.documents.document import MOST_PARTS, Target, TooManyParts
 from bitext.documents.splicing import Edit, splice
 from bitext.documents.tagged_text import Mark, Side, TaggedText, matched_tags
 from bitext.protected_spans import PlaceholderSyntax, is_non_translatable

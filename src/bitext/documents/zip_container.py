@@ -17,8 +17,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from bitext.documents.document import Document, SegmentList, Target, completed
-from bitext.documents.limits import LARGEST, LONGEST_PLACE, shortened
+from bitext.documents.document import LARGEST, LONGEST_PLACE, Document, SegmentList, Target, completed, shortened
 from bitext.documents.xml.xml_file import SlottedXml
 from bitext.errors import UserError
 

@@ -91,6 +91,11 @@ class Element:
             yield element
             element = element.parent
 
+    def outermost(self, name: str) -> Element | None:
+        """Return the outermost ancestor of a name."""
+        named = [ancestor for ancestor in self.ancestors() if ancestor.name == name]
+        return named[-1] if named else None
+
     def inherited(self, name: str) -> str | None:
         """Return the value of an attribute of the element, or of its nearest ancestor with that attribute."""
         if name in self.attributes or not self.parent:

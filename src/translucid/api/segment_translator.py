@@ -9,9 +9,8 @@ from itertools import repeat
 from bitext.documents.document import NearMatch, Target
 from bitext.documents.kept_elements import with_edges, with_separate_words
 from bitext.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
-from bitext.documents.tag_projection import readable
+from bitext.documents.tag_projection import Links, readable
 from bitext.documents.tagged_text import TaggedText
-from bitext.documents.word_links import Links
 from bitext.languages import short_code
 from bitext.memory.match import Match
 from bitext.memory.translation_memory import Recall

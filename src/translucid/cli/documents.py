@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from bitext.documents.kinds import ENDINGS, kind_of, not_translated
+from bitext.documents.document import ENDINGS, kind_of, not_translated
 from bitext.readers.file_kinds import has_structure, is_file, is_folder, names_file
 from translucid.cli.arguments import input_bytes, refuse_to_replace
 from translucid.ground.console import Console, progress_bar
@@ -211,7 +211,7 @@ def _translate(
     retranslate: bool,
 ) -> None:
     """Translate a document."""
-    from bitext.documents.kinds import read_document
+    from bitext.documents.document import read_document
     from translucid.jobs.documents import segments_to_translate, texts_before, translate_document
 
     file, output = planned

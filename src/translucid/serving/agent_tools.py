@@ -16,7 +16,7 @@ from urllib.request import url2pathname
 
 from starlette.concurrency import run_in_threadpool
 
-from bitext.documents.limits import shortened
+from bitext.documents.document import shortened
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import require_pytorch

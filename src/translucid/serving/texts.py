@@ -16,8 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from starlette.concurrency import run_in_threadpool
 
 from bitext.cancellation import between_steps
-from bitext.documents.document import Document, Segment, Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Document, Segment, Target, read_document
 from bitext.documents.placeholders import PlaceholderStrategy
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import TaggedText

@@ -8,8 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 
-from bitext.documents.document import Target
-from bitext.documents.kinds import read_document
+from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import TaggedText
 from tests.probes.documents import MAKERS
 from tests.probes.hostile.damage import damaged

@@ -12,8 +12,7 @@ from html import escape, unescape
 from typing import Literal, NamedTuple
 
 from bitext.cancellation import between_steps
-from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.limits import MOST_PARTS, TooManyParts
+from bitext.documents.document import MOST_PARTS, Segment, SegmentList, Target, TooManyParts
 from bitext.documents.markup.html_elements import IMPLIED, VOID, Attribute, Tag, is_inline
 from bitext.documents.spans import BLANK_OF_HTML, DIRECTION_OF_HTML, Part, Span, Spans, spanned
 from bitext.documents.splicing import Edit, TextFile

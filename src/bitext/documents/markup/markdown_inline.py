@@ -16,7 +16,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from bitext.cancellation import between_steps
-from bitext.documents.limits import MOST_PARTS, TooManyParts, max_segments
+from bitext.documents.document import MOST_PARTS, TooManyParts, max_segments
 from bitext.documents.markup.html_elements import is_inline
 from bitext.errors import UserError
 

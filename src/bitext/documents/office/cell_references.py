@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bitext.documents.office.package_parts import NAMESPACES
+from bitext.documents.office.ooxml import NAMESPACES
 from bitext.documents.xml.xml_file import SlottedXml, XmlFile, escaped, with_attributes
 from bitext.readers.xml_elements import Element
 

@@ -8,18 +8,20 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from bitext.documents.office.package_parts import CHARTS, NAMESPACES, parts
-from bitext.documents.office.runs import (
+from bitext.documents.office.ooxml import (
+    CHARTS,
+    NAMESPACES,
     Dialect,
     Direction,
     add_descriptions,
     add_paragraph,
+    parts,
     read_drawing,
     turn_layout,
     turn_paragraph,
     turned_run,
 )
-from bitext.documents.office.string_tables import Cell, CellSyntax, StringTables, column_count, outermost
+from bitext.documents.office.string_tables import Cell, CellSyntax, StringTables, column_count
 from bitext.documents.strings.table import columns_of_translations
 from bitext.documents.xml.xml_file import Role, SlottedXml, XmlFile
 from bitext.documents.zip_container import Bundle, ZipContainer, revision_remarks
@@ -105,16 +107,20 @@ def _read_part(archive: ZipContainer, member: str, languages: Languages, revisio
         subflow_names=("w:p", _PICTURE),
         with_language=partial(_with_language, code, script, direction),
     )
-    tables = StringTables(document, _CELLS, _cells(document.file), languages)
+    tables = None
+    if b":tc>" in document.file.content:
+        tables = StringTables(document, _CELLS, _cells(document.file), languages)
     initial: Element | None = None
     for number, paragraph in enumerate(document.file.units((), {"w:p"}, NAMESPACES), 1):
         revisions.update(_REVISIONS[change.name] for change in paragraph.within(*_REVISIONS) if change.parts)
         if initial is None and (initial := _drop_cap(paragraph)):
             continue
-        for part in tables.documents(outermost(paragraph, "w:tc")):
+        places = tables.documents(paragraph.outermost("w:tc")) if tables else [document]
+        for part in places:
             _add_paragraphs(part, dialect, paragraph, f"paragraph {number}", direction, initial)
         initial = None
-    tables.finish()
+    if tables:
+        tables.finish()
     turn_layout(document, direction)
     add_descriptions(document, _PICTURE)
     return document
@@ -144,8 +150,8 @@ def _cells(file: XmlFile) -> Iterator[Cell]:
     """
     cell: Element | None = None
     texts, columns, start = list[str](), 1, 0
-    for unit in file.units((), {"w:tcPr", "w:p"}, NAMESPACES) if b":tc>" in file.content else ():
-        unit_cell = outermost(unit, "w:tc")
+    for unit in file.units((), {"w:tcPr", "w:p"}, NAMESPACES):
+        unit_cell = unit.outermost("w:tc")
         if unit_cell is not cell:
             if cell:
                 yield _cell(cell, "\n".join(texts), columns, start)
@@ -162,7 +168,7 @@ def _cells(file: XmlFile) -> Iterator[Cell]:
 
 def _cell(cell: Element, text: str, columns: int, start: int) -> Cell:
     """Return a cell whose paragraphs begin at `start`."""
-    row, table = outermost(cell, "w:tr"), outermost(cell, "w:tbl")
+    row, table = cell.outermost("w:tr"), cell.outermost("w:tbl")
     return Cell(
         table.start if table else -1,
         row.start if row else -1,

@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Literal
 
-from bitext.documents.document import Target
-from bitext.documents.limits import LONGEST_PLACE, shortened
+from bitext.documents.document import LONGEST_PLACE, Target, shortened
 from bitext.documents.office.cell_references import letters, plain_value, translated_formula
 from bitext.documents.office.docx import COMPLEX_SCRIPTS, EAST_ASIAN_SCRIPTS
 from bitext.documents.office.string_tables import (
@@ -24,7 +23,6 @@ from bitext.documents.office.string_tables import (
     StringTables,
     column_count,
     is_number,
-    outermost,
 )
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.table import columns_of_strings, columns_of_translations
@@ -173,7 +171,7 @@ def _add_text(document: SlottedXml, languages: Languages, revisions: Counter[str
             revisions.update(change.name.removeprefix("text:") for change in unit.children)
         elif not _is_hidden(unit):
             number += 1
-            for part in tables.documents(outermost(unit, "table:table-cell")):
+            for part in tables.documents(unit.outermost("table:table-cell")):
                 _add_paragraph(part, invisible, unit, f"paragraph {number}")
     tables.finish()
 
@@ -197,7 +195,7 @@ def _add_sheets(document: SlottedXml, languages: Languages) -> list[int]:
             unit.release()
         elif not _is_hidden(unit):
             number += 1
-            sheet = outermost(unit, "table:table")
+            sheet = unit.outermost("table:table")
             place = f"{_sheet_name(sheet)}, drawing" if sheet else f"paragraph {number}"
             _add_paragraph(document, invisible, unit, place, PlaceholderSyntax.message)
     tables.finish()
@@ -214,7 +212,7 @@ class _Position:
 
     def after(self, cell: Element) -> str:
         """Return the place of the next cell."""
-        row, table = cell.parent, outermost(cell, "table:table")
+        row, table = cell.parent, cell.outermost("table:table")
         if table is not self.table:
             self.table, self.row, self.row_number = table, row, 1
             self.name, self.column = _sheet_name(table) if table else "", 1
@@ -252,7 +250,7 @@ def _add_cell(
                     yield first
     for paragraph in cell.within(*_PARAGRAPHS):
         if paragraph.parent is not cell:
-            kind = "note" if outermost(paragraph, "office:annotation") else "drawing"
+            kind = "note" if paragraph.outermost("office:annotation") else "drawing"
             _add_paragraph(document, invisible, paragraph, f"{place}, {kind}", PlaceholderSyntax.message)
 
 
@@ -281,7 +279,7 @@ def _cells(file: XmlFile, names: dict[int, str]) -> Iterator[Cell]:
     if not all(prefix in file.content for prefix in prefixes):
         return
     for unit in file.units((), _CELLS, _SPACES):
-        row, table = unit.parent, outermost(unit, "table:table")
+        row, table = unit.parent, unit.outermost("table:table")
         if row and table and not _is_hidden(unit):
             names[table.start] = _sheet_name(table)
             contents = tuple((part.start, part.end) for part in unit.children if part.name in _CONTENTS)

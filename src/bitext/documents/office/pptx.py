@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from math import inf
 
-from bitext.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
-from bitext.documents.office.runs import read_drawing, turn_styles
+from bitext.documents.office.ooxml import CHARTS, NAMESPACES, parts, read_drawing, related, turn_styles
 from bitext.documents.xml.xml_file import SlottedXml, XmlFile
 from bitext.documents.zip_container import Bundle, ZipContainer
 from bitext.languages import Languages, new_direction

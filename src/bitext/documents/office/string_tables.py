@@ -15,10 +15,10 @@ from operator import attrgetter
 from typing import NamedTuple, overload
 
 from bitext.cancellation import between_steps
-from bitext.documents import limits
+from bitext.documents.document import MOST_COLUMNS
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.table import (
-    MOST_COLUMNS,
+    MOST_NAMED_COLUMNS,
     Columns,
     columns_of_strings,
     described,
@@ -147,7 +147,7 @@ def _heads(texts: Texts, languages: Languages) -> Iterator[int]:
 
 def column_count(attribute: str) -> int:
     """Return the number of columns that a cell covers, given the value of its attribute; 1 by default."""
-    return min(max(int(attribute), 1), limits.MOST_COLUMNS) if is_number(attribute) else 1
+    return min(max(int(attribute), 1), MOST_COLUMNS) if is_number(attribute) else 1
 
 
 def is_number(text: str) -> bool:
@@ -353,7 +353,7 @@ def _read_rows(
             rows[number][column] = cell
             last = column + cell.columns if repeats else column + 1
             # A table of strings has no more columns.
-            for index in range(column - 1, min(last - 1, MOST_COLUMNS + 1) if cell.text else 0):
+            for index in range(column - 1, min(last - 1, MOST_NAMED_COLUMNS + 1) if cell.text else 0):
                 texts.setdefault(number, {})[index] = cell.text
             column += cell.columns
     return rows, texts
@@ -376,9 +376,3 @@ def _missing(cells: Mapping[int, Cell], last_column: int) -> tuple[int, Cell]:
     cell = cells[column]
     first, end = column + cell.columns, cell.end
     return first, Cell(cell.table, cell.row, end, end, end, end, columns=last_column + 1 - first)
-
-
-def outermost(element: Element, name: str) -> Element | None:
-    """Return the outermost ancestor of a name."""
-    named = [ancestor for ancestor in element.ancestors() if ancestor.name == name]
-    return named[-1] if named else None

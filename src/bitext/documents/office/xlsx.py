@@ -16,8 +16,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
-from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.limits import LONGEST_PLACE, shortened
+from bitext.documents.document import LONGEST_PLACE, Segment, SegmentList, Target, shortened
 from bitext.documents.office.cell_references import (
     SPACES,
     VALIDATIONS,
@@ -29,8 +28,7 @@ from bitext.documents.office.cell_references import (
     refers_to_values,
     with_translated_values,
 )
-from bitext.documents.office.package_parts import CHARTS, NAMESPACES, parts, related
-from bitext.documents.office.runs import Dialect, add_paragraph, read_drawing
+from bitext.documents.office.ooxml import CHARTS, NAMESPACES, Dialect, add_paragraph, parts, read_drawing, related
 from bitext.documents.office.string_tables import FIRST_ROWS, StringTable, has_head, is_number, string_table
 from bitext.documents.spans import Spans
 from bitext.documents.strings.messages import is_language, message_spans, message_writer

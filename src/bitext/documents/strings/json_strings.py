@@ -14,8 +14,7 @@ from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-define
 from typing import Any, NamedTuple
 
 from bitext.cancellation import between_steps
-from bitext.documents.document import Target
-from bitext.documents.limits import LONGEST_NOTE
+from bitext.documents.document import LONGEST_NOTE, Target
 from bitext.documents.splicing import Edit, TextFile
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.string_document import Strings, unicode_escape

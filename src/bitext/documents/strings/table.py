@@ -15,8 +15,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from bitext.cancellation import between_steps
-from bitext.documents import limits
-from bitext.documents.limits import MOST_CELLS
+from bitext.documents.document import MOST_CELLS, MOST_COLUMNS
 from bitext.documents.splicing import TextFile
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.string_document import Strings
@@ -135,11 +134,9 @@ def _rows(file: TextFile, delimiter: str, offset: int, *, has_quotes: bool = Tru
         between_steps()
         count += 1
         _refuse_cells(count, file.name)
-        if len(rows[-1]) == limits.MOST_COLUMNS:
+        if len(rows[-1]) == MOST_COLUMNS:
             line = file.line(offset)
-            raise UserError(
-                f"has more than {limits.MOST_COLUMNS:,} columns", file=file.name, line=line, fix="Split it."
-            )
+            raise UserError(f"has more than {MOST_COLUMNS:,} columns", file=file.name, line=line, fix="Split it.")
         match = pattern.match(text, offset)
         if not match:
             raise UserError("has a quote that is not closed", file=file.name, line=file.line(offset))
@@ -189,7 +186,7 @@ _NAMES_OF_KEYS = frozenset(
     + ["message key", "text id", "label id", "msgid", "string name"]
 )
 """The names of columns that identify strings of a program."""
-MOST_COLUMNS = 200
+MOST_NAMED_COLUMNS = 200
 """The largest number of columns of a table of strings in a workbook."""
 MOST_NAMED = 8
 """The largest number of columns that a remark names, or that are searched for translations."""
@@ -315,7 +312,7 @@ def columns_of_translations(file: str, rows: Sequence[Sequence[str]], languages:
     Raises:
         UserError: the table has columns for languages, but none for the target language.
     """
-    names = [_name(i, text, languages) for i, text in enumerate(rows[0][:MOST_COLUMNS])]
+    names = [_name(i, text, languages) for i, text in enumerate(rows[0][:MOST_NAMED_COLUMNS])]
     sources = _with_role(names, _SOURCE) or _of_language(names, languages[0])
     targets = _with_role(names, _TARGET) or _of_language(names, languages[1])
     targets = [i for i in targets if not _is_numeric(rows[1:], i)]
@@ -326,7 +323,7 @@ def columns_of_translations(file: str, rows: Sequence[Sequence[str]], languages:
 
 def names_columns(head: Sequence[str], languages: Languages) -> bool:
     """Whether a row may hold the names of the columns of a table with strings for translators."""
-    if len(head) > MOST_COLUMNS:
+    if len(head) > MOST_NAMED_COLUMNS:
         return False
     names = [_name(i, text, languages) for i, text in enumerate(head)]
     if sum(bool(name.plain) for name in names) < 2:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from bitext.cancellation import between_steps
-from bitext.documents.limits import max_segments
+from bitext.documents.document import max_segments
 from bitext.documents.splicing import TextFile
 from bitext.documents.strings.json_strings import note_of_keys
 from bitext.documents.strings.messages import is_language

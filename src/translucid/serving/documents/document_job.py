@@ -21,8 +21,7 @@ from threading import Lock
 from typing import IO, Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from bitext.documents.document import Segment, Target
-from bitext.documents.kinds import Kind
+from bitext.documents.document import Kind, Segment, Target
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.serving.edge.failures import GoneError
 from translucid.serving.queue.fair_scheduler import Task

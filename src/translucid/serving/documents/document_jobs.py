@@ -27,9 +27,16 @@ from fastapi.responses import StreamingResponse
 from filelock import FileLock, Timeout
 
 from bitext.cancellation import Cancelled, between_steps
-from bitext.documents.document import Document, Segment, Target
-from bitext.documents.kinds import kind_of, read_document, unknown_kind
-from bitext.documents.limits import limit_segments, limit_work
+from bitext.documents.document import (
+    Document,
+    Segment,
+    Target,
+    kind_of,
+    limit_segments,
+    limit_work,
+    read_document,
+    unknown_kind,
+)
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK
 from translucid.jobs.documents import segments_to_translate

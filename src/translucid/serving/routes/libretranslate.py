@@ -13,7 +13,7 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from bitext.documents.kinds import KINDS
+from bitext.documents.document import KINDS
 from bitext.pair import Pair
 from translucid.models.kinds import tasks
 from translucid.serving.detection import detect, detect_sources

@@ -8,10 +8,10 @@ from bitext.documents.document import KINDS
 from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import length_limit
+from translucid.serving.catalog import Served, name_of
+from translucid.serving.dialects.libretranslate import suggested_pairs
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.language_pairs import Served
 from translucid.serving.routes import inspection
-from translucid.serving.routes.libretranslate import name_of, suggested_pairs
 
 from .refusals import why_invalid
 

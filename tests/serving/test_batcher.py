@@ -8,8 +8,7 @@ import pytest
 from bitext.cancellation import Cancelled, between_steps, call_between_steps
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate
-from translucid.serving.queue.fair_scheduler import Task
+from translucid.serving.queue import CHUNK_CHARACTERS, Batcher, Task, translate
 from translucid.serving.texts import LONGEST, Layout
 
 
@@ -48,7 +47,7 @@ def task():
 
 @pytest.fixture(autouse=True)
 def one_batch_at_a_time(monkeypatch):
-    monkeypatch.setattr("translucid.serving.queue.batcher.TURN", 1000)
+    monkeypatch.setattr("translucid.serving.queue.TURN", 1000)
 
 
 def test_waiting_requests_are_batched_and_get_their_own_results(slow, task):
@@ -130,7 +129,7 @@ def test_a_batch_ends_when_nobody_waits_for_it(slow):
 
 
 def test_a_batch_that_takes_long_lets_others_go_before_it(slow, task, monkeypatch):
-    monkeypatch.setattr("translucid.serving.queue.batcher.TURN", 0.01)
+    monkeypatch.setattr("translucid.serving.queue.TURN", 0.01)
     batcher = Batcher(queue=10, batch=10)
     stuck = batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)

@@ -11,7 +11,7 @@ from translucid.captions.captioner import Captioner
 from translucid.captions.routes import CaptionRoutes
 from translucid.decoding.decoding_options import DecodingOptions, length_penalty
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import ContrastFields
+from translucid.serving.requests import ContrastFields
 from translucid.serving.server_options import ServerOptions
 
 from .test_captioning import ask

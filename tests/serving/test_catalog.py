@@ -9,9 +9,8 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.directions import ANY_SOURCE, LearnedDirections
 from translucid.serving import catalog as catalog_module
-from translucid.serving import language_pairs
-from translucid.serving.catalog import Catalog, NamedModel, load
-from translucid.serving.language_pairs import LanguagePairs, begin_with, is_language, offer
+from translucid.serving import catalog as language_pairs
+from translucid.serving.catalog import Catalog, LanguagePairs, NamedModel, begin_with, is_language, load, offer
 from translucid.serving.server_options import ServerOptions
 
 from . import refusals

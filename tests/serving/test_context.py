@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.serving.queue.batcher import Batcher
+from translucid.serving.queue import Batcher
 
 COLORS = {"red": "rojo", "green": "verde", "blue": "azul"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.serving.routes import glossaries
+from translucid.serving import glossaries
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 
 from bitext.documents.document import PDF_FIX
 from translucid.api.translator import Translator
+from translucid.serving.dialects import deepl
+from translucid.serving.dialects.deepl import DeepLDocuments, flag, names_field, one_of
 from translucid.serving.edge.failures import ApiError, GoneError
-from translucid.serving.routes import deepl
-from translucid.serving.routes.deepl import DeepLDocuments, flag, names_field, one_of
 
 from .test_documents import wait_until
 

@@ -15,7 +15,7 @@ from translucid.ground.lock import LOCK
 from translucid.serving.documents import document_job, document_jobs
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import INTERNAL, ApiError, GoneError
-from translucid.serving.queue.request_context import Usage
+from translucid.serving.requests import Usage
 from translucid.serving.server_options import ServerOptions
 
 from .refusals import refusal_of, stopped_clock

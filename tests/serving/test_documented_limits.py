@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from translucid.serving import app as application
+from translucid.serving import glossaries, memory
+from translucid.serving import queue as fair_scheduler
+from translucid.serving import requests as incoming
 from translucid.serving.documents import document_jobs
-from translucid.serving.edge import connections, incoming, rate_limits
-from translucid.serving.queue import fair_scheduler
-from translucid.serving.routes import glossaries, inspection, memory
+from translucid.serving.edge import connections, rate_limits
+from translucid.serving.routes import inspection
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.texts import SHORT
 

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from translucid.ground.errors import UserError
-from translucid.serving.edge import host_check
+from translucid.serving.edge import middleware as host_check
 from translucid.serving.edge.failures import (
     CLIENT_CLOSED_REQUEST,
     INTERNAL,
@@ -25,10 +25,10 @@ from translucid.serving.edge.failures import (
     ServerError,
     answer_errors,
 )
-from translucid.serving.edge.host_check import HostCheck
-from translucid.serving.edge.incoming import Bodies
+from translucid.serving.edge.middleware import HostCheck
 from translucid.serving.edge.rate_limits import RATE_LIMIT
 from translucid.serving.edge.rendering import Asset
+from translucid.serving.requests import Bodies
 from translucid.serving.server_options import PAGE_HEADERS, ServerOptions
 
 OK = ({"type": "http.response.start", "status": 200, "headers": []}, {"type": "http.response.body", "body": b"ok"})

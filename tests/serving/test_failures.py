@@ -13,10 +13,10 @@ from translucid.serving.edge.failures import (
     ApiError,
     GoneError,
     ServerError,
-    as_server_errors,
     error_body,
     status_of,
 )
+from translucid.serving.queue import as_server_errors
 
 
 def full_database():

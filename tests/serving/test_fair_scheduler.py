@@ -6,9 +6,9 @@ import time
 import pytest
 
 from bitext.cancellation import Cancelled, between_steps
+from translucid.serving import queue as turns
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.queue import fair_scheduler as turns
-from translucid.serving.queue.fair_scheduler import PLACES, SHARE, FairScheduler, Task, WorkerPool
+from translucid.serving.queue import PLACES, SHARE, FairScheduler, Task, WorkerPool
 
 from .refusals import stopped_clock
 

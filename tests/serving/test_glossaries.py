@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.routes.glossaries import (
+from translucid.serving.glossaries import (
     DICTIONARIES,
     ENTRIES,
     LIFETIME,

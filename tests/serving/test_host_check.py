@@ -16,12 +16,11 @@ from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
-from translucid.serving.catalog import load
-from translucid.serving.edge.host_check import HostCheck
-from translucid.serving.edge.incoming import Bodies
+from translucid.serving.catalog import is_language, load
+from translucid.serving.edge.middleware import HostCheck
 from translucid.serving.edge.rate_limits import RateLimits, trusted_proxies
 from translucid.serving.edge.rendering import Asset
-from translucid.serving.language_pairs import is_language
+from translucid.serving.requests import Bodies
 from translucid.serving.routes import inspection
 from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read_keys
 
@@ -257,7 +256,7 @@ def test_a_damaged_run_is_no_fault_of_the_request(client, monkeypatch, caplog):
 
 
 def test_an_error_of_ours_is_told_in_the_words_of_each_api(client, monkeypatch):
-    monkeypatch.setattr("translucid.serving.routes.deepl.texts_field", lambda *_: 1 / 0)
+    monkeypatch.setattr("translucid.serving.dialects.deepl.texts_field", lambda *_: 1 / 0)
     assert client.post("/v2/translate", json={}).json() == {"message": "Internal error; it is in the server's log"}
 
 

@@ -8,9 +8,9 @@ from starlette.requests import Request
 
 from translucid.captions.kinds import PACKAGES
 from translucid.captions.routes import read_image
-from translucid.serving.edge import incoming
+from translucid.serving import requests as incoming
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import (
+from translucid.serving.requests import (
     IN_MEMORY,
     MOST_FIELDS,
     SMALL,

@@ -8,7 +8,7 @@ import pytest
 from translucid.ground.errors import UserError
 from translucid.serving.catalog import Catalog
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import ContrastFields
+from translucid.serving.requests import ContrastFields
 from translucid.serving.routes import inspection
 
 

@@ -9,7 +9,7 @@ from translucid.decoding.decoding_options import length_penalty
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
-from translucid.serving import language_pairs
+from translucid.serving import catalog as language_pairs
 from translucid.serving.catalog import load
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
@@ -151,7 +151,7 @@ def test_requests_for_all_pairs_do_not_fill_the_memory(m2m, monkeypatch):
 
 
 def test_pairs_do_not_mix_in_a_batch(m2m):
-    from translucid.serving.queue.fair_scheduler import Task
+    from translucid.serving.queue import Task
 
     catalog = load([str(m2m)], "cpu", ServerOptions())
     pairs = [catalog.find("en", "es"), catalog.find("es", "en")] * 3

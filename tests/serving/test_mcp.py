@@ -18,7 +18,7 @@ from translucid.serving.catalog import load
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.mcp_server import make_server
-from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.requests import RequestContext
 from translucid.serving.server_options import ServerOptions
 from translucid.terminology.glossary import Term
 

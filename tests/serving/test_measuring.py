@@ -14,7 +14,7 @@ from translucid import __version__
 from translucid.serving import app as application
 from translucid.serving.app import create_app
 from translucid.serving.catalog import Catalog
-from translucid.serving.edge import measuring
+from translucid.serving.edge import middleware as measuring
 from translucid.serving.edge.failures import ClientLeft
 from translucid.serving.server_options import ServerOptions
 

@@ -11,10 +11,10 @@ from fastapi.testclient import TestClient
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
+from translucid.serving import memory as remembering
 from translucid.serving.app import create_app
 from translucid.serving.catalog import load
-from translucid.serving.routes import memory as remembering
-from translucid.serving.routes.memory import MemoryRoutes
+from translucid.serving.memory import ServerMemory
 from translucid.serving.server_options import ServerOptions
 
 from .test_documents import finished_job, send, wait_until
@@ -29,7 +29,7 @@ def begin(run, memory_file):
 
     def start(**settings):
         options = ServerOptions(hosts=("testserver",))
-        memory = MemoryRoutes.open(memory_file, ("en", "es"), **settings)
+        memory = ServerMemory.open(memory_file, ("en", "es"), **settings)
         clients.append(TestClient(create_app(load([str(run)], "cpu", options), options, memory)))
         clients[-1].memory = memory
         return clients[-1].__enter__()
@@ -186,17 +186,17 @@ def test_a_memory_that_does_not_grow_accepts_nothing(begin, monkeypatch):
     job = finished_job(client, send(client).json())
     correction = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Canto."})
     assert (correction.status_code, correction.json()["remembered"]) == (200, False)
-    monkeypatch.setattr("translucid.serving.routes.memory.MOST", 1)
+    monkeypatch.setattr("translucid.serving.memory.MOST", 1)
     full_client = begin(grows=True)
     assert "full" in suggest(full_client).json()["error"]
 
 
 def test_a_memory_is_only_used_for_its_languages(memory_file):
-    memory = MemoryRoutes.open(memory_file, ("en", "es"), grows=True)
+    memory = ServerMemory.open(memory_file, ("en", "es"), grows=True)
     assert memory.recall("en", "es-MX") and not memory.recall("es", "en")
     memory.close()
     with pytest.raises(UserError, match=r"mine\.memory"):
-        MemoryRoutes.open(memory_file.with_suffix(".tmx"), ("en", "es"), grows=True)
+        ServerMemory.open(memory_file.with_suffix(".tmx"), ("en", "es"), grows=True)
 
 
 def test_plain_text_is_taken_from_it_and_says_so(begin):

@@ -9,9 +9,9 @@ from bitext.memory.database import MemoryBusyError
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
+from translucid.serving import memory as module
 from translucid.serving.edge.failures import ServerError
-from translucid.serving.routes import memory as module
-from translucid.serving.routes.memory import MemoryRoutes
+from translucid.serving.memory import ServerMemory
 
 from .refusals import refusal_of
 
@@ -20,7 +20,7 @@ PAIR = Pair("You sing.", "Cantas.")
 
 @pytest.fixture
 def memory(memory_file):
-    memory_routes = MemoryRoutes.open(memory_file, ("en", "es"), grows=True)
+    memory_routes = ServerMemory.open(memory_file, ("en", "es"), grows=True)
     yield memory_routes
     memory_routes.close()
 
@@ -33,14 +33,14 @@ def test_a_memory_that_names_no_languages_gets_those_of_the_server(memory, memor
     assert memory.languages == ("en", "es") and memory.grows
     with TranslationMemory.open(memory_file) as stored:
         assert stored.languages == ("en", "es")
-    reopened = MemoryRoutes.open(memory_file, ("de", "fr"), grows=False)
+    reopened = ServerMemory.open(memory_file, ("de", "fr"), grows=False)
     assert reopened.languages == ("en", "es") and not reopened.grows
     reopened.close()
 
 
 @pytest.mark.parametrize(("languages", "notes"), [((None, "es"), {"target language": "es"}), ((None, None), {})])
 def test_languages_that_nobody_knows_are_not_stored(memory_file, languages, notes):
-    memory_routes = MemoryRoutes.open(memory_file, languages, grows=True)
+    memory_routes = ServerMemory.open(memory_file, languages, grows=True)
     assert memory_routes.languages == languages
     assert memory_routes.recall("xx", "es-MX") and bool(memory_routes.recall("xx", "yy")) is not notes.get(
         "target language"
@@ -53,7 +53,7 @@ def test_languages_that_nobody_knows_are_not_stored(memory_file, languages, note
 def test_any_corpus_can_be_looked_up_but_not_added_to(tmp_path):
     corpus = tmp_path / "pairs.tsv"
     corpus.write_text("I sing.\tCanto.\n")
-    memory_routes = MemoryRoutes.open(corpus, ("en", "es"), grows=False)
+    memory_routes = ServerMemory.open(corpus, ("en", "es"), grows=False)
     assert memory_routes.recall("en", "es").replacement("I sing.").target == "Canto."
     assert refusal_of(memory_routes.add, "en", "es", [PAIR], "who") == (
         403,
@@ -62,7 +62,7 @@ def test_any_corpus_can_be_looked_up_but_not_added_to(tmp_path):
     )
     memory_routes.close()
     with pytest.raises(UserError) as error:
-        MemoryRoutes.open(corpus, ("en", "es"), grows=True)
+        ServerMemory.open(corpus, ("en", "es"), grows=True)
     assert str(error.value) == f"{corpus}: can't be added to. Name a memory to add to: mine.memory."
 
 
@@ -120,7 +120,7 @@ def test_errors_of_the_file(memory, monkeypatch, caplog):
 def test_additions_that_wait_are_limited(memory, monkeypatch):
     go = threading.Event()
     memory._pending = threading.BoundedSemaphore(2)
-    monkeypatch.setattr(MemoryRoutes, "_add", lambda *_: go.wait(10))
+    monkeypatch.setattr(ServerMemory, "_add", lambda *_: go.wait(10))
     waiting = [memory.add("en", "es", [PAIR], "who") for _ in range(2)]
     busy = "Too many suggestions are waiting, please come again"
     assert refusal_of(memory.add, "en", "es", [PAIR], "who") == (503, busy, 10)

@@ -4,7 +4,7 @@ import deepl
 import pytest
 from deepl.api_data import MultilingualGlossaryDictionaryEntries as Entries
 
-from translucid.serving.routes import glossaries
+from translucid.serving import glossaries
 
 from .test_clients import address  # noqa: F401
 

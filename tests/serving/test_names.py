@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from tests.probes.forked import forked
-from translucid.serving.edge.host_check import is_loopback
+from translucid.serving.edge.middleware import is_loopback
 
 REQUEST = {"q": "I sing", "source": "en", "target": "es"}
 

@@ -149,7 +149,7 @@ def test_keys_quotas_and_time(serve, captioner_run, scene):
 
 
 def test_a_full_worker_pool_refuses_requests(client, scene, monkeypatch):
-    monkeypatch.setattr("translucid.serving.queue.fair_scheduler.PLACES", 0)
+    monkeypatch.setattr("translucid.serving.queue.PLACES", 0)
     assert ask(client, scene).status_code == 503
 
 

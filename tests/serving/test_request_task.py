@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from bitext.cancellation import Cancelled
+from translucid.serving import queue as fair_scheduler
+from translucid.serving import requests as request_context
 from translucid.serving.edge.failures import ApiError, ClientLeft
-from translucid.serving.queue import fair_scheduler, request_context
-from translucid.serving.queue.fair_scheduler import Task
-from translucid.serving.queue.request_context import RequestTask
+from translucid.serving.queue import Task
+from translucid.serving.requests import RequestTask
 from translucid.serving.server_options import ServerOptions
 
 from .refusals import stopped_clock

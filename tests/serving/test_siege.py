@@ -14,11 +14,13 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from translucid.serving import app as application
+from translucid.serving import queue as fair_scheduler
+from translucid.serving import requests as incoming
 from translucid.serving.app import create_app
 from translucid.serving.catalog import load
-from translucid.serving.edge import connections, host_check, incoming
+from translucid.serving.edge import connections
+from translucid.serving.edge import middleware as host_check
 from translucid.serving.edge.connections import Connection, Listening, max_connections
-from translucid.serving.queue import fair_scheduler
 from translucid.serving.server_options import Quota, ServerOptions
 
 LONG = "The children are reading a book in the garden and I like soccer. " * 7

@@ -8,11 +8,11 @@ import pytest
 
 from bitext.documents.document import Target
 from bitext.documents.tagged_text import TaggedText
+from translucid.serving import queue as batcher
 from translucid.serving import texts
-from translucid.serving.language_pairs import Served
-from translucid.serving.queue import batcher
-from translucid.serving.queue.batcher import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
-from translucid.serving.queue.request_context import ON_THE_LOOP, RequestTask, Usage, off_the_loop
+from translucid.serving.catalog import Served
+from translucid.serving.queue import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
+from translucid.serving.requests import ON_THE_LOOP, RequestTask, Usage, off_the_loop
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.texts import LONGEST, SHORT, Layout, TextTranslation, by_language, with_terminology
 
@@ -102,7 +102,7 @@ def test_short_texts_are_processed_on_the_event_loop(monkeypatch):
     async def in_thread(work):
         return "elsewhere", work()
 
-    monkeypatch.setattr("translucid.serving.queue.request_context.run_in_threadpool", in_thread)
+    monkeypatch.setattr("translucid.serving.requests.run_in_threadpool", in_thread)
     assert ON_THE_LOOP == 2000
     assert asyncio.run(off_the_loop(2000, lambda: 1)) == 1
     assert asyncio.run(off_the_loop(2001, lambda: 1)) == ("elsewhere", 1)

@@ -77,20 +77,24 @@ def contents(file: Path) -> Contents:
 def imported_packages(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the packages of ours that are imported, also inside functions."""
     packages = set()
+    for name in imported_modules(nodes):
+        parts = name.split(".")
+        if parts[0] == "bitext":
+            packages.add("bitext")
+        elif parts[0] == "translucid" and len(parts) > 1 and parts[1] in LAYERS:
+            packages.add(parts[1])
+    return packages
+
+
+def imported_modules(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the dotted names of all that is imported, also inside functions."""
+    names: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "bitext":
-                packages.add("bitext")
-            elif parts[0] == "translucid" and len(parts) > 1 and parts[1] in LAYERS:
-                packages.add(parts[1])
-    return packages
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
 
 
 def all_imports() -> dict[str, set[str]]:
@@ -145,6 +149,20 @@ def test_the_core_does_not_know_the_extensions():
     assert knowing == {"models/kinds.py": EXTENSIONS}
     project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert sorted(project["entry-points"][kinds.GROUP].values()) == sorted(kinds.BUILT_IN)
+
+
+def test_services_of_the_server_do_not_import_routes():
+    """Routes and dialects of other programs call services; only the table of paths knows both."""
+    serving = SOURCE / "translucid" / "serving"
+    handlers = ("translucid.serving.routes", "translucid.serving.dialects", "translucid.serving.routing")
+    upwards = {}
+    for file in serving.rglob("*.py"):
+        name = file.relative_to(serving).as_posix()
+        modules = imported_modules(nodes_of(file.read_text(encoding="utf-8")))
+        above = {module for module in modules if module.startswith(handlers)}
+        if above and name not in ("app.py", "routing.py"):
+            upwards[name] = above
+    assert not upwards
 
 
 def test_extensions_do_not_import_each_other():

@@ -15,9 +15,11 @@ from translucid.captions.saliency_overlay import AttentionResult
 from translucid.decoding.decoding_options import length_penalty
 from translucid.inspection.inspected import plain, rounded_probability
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import (
+from translucid.serving.edge.rendering import rendered
+from translucid.serving.requests import (
     Bodies,
     ContrastFields,
+    Handlers,
     choice_field,
     content_type,
     contrast_fields,
@@ -27,10 +29,7 @@ from translucid.serving.edge.incoming import (
     number_field,
     text_field,
 )
-from translucid.serving.edge.rendering import rendered
-from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import CHOICES, MAX_INSPECTED, beam_of, beam_tree, first_word
-from translucid.serving.routes.plots import pdf_response
+from translucid.serving.routes.inspection import CHOICES, MAX_INSPECTED, beam_of, beam_tree, first_word, pdf_response
 from translucid.serving.server_options import ServerOptions
 
 if TYPE_CHECKING:

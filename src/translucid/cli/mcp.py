@@ -66,7 +66,7 @@ def mcp(
         from translucid.serving.documents.document_jobs import DocumentJobs
         from translucid.serving.edge.rate_limits import RateLimits
         from translucid.serving.mcp_server import make_server
-        from translucid.serving.queue.request_context import RequestContext
+        from translucid.serving.requests import RequestContext
         from translucid.serving.server_options import ServerOptions
     except ModuleNotFoundError as error:
         raise missing_package("the server for assistants", error.name, "mcp") from error

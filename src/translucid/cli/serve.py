@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from translucid.serving.catalog import Catalog
-    from translucid.serving.routes.memory import MemoryRoutes
+    from translucid.serving.memory import ServerMemory
     from translucid.serving.server_options import ServerOptions
 
 _NONE = "none"
@@ -195,7 +195,7 @@ def serve(
 
 
 def _server_options(address: Address, access: Access, limits: Limits, logs: Logs) -> ServerOptions:
-    from translucid.serving.edge.host_check import ANY, is_loopback
+    from translucid.serving.edge.middleware import ANY, is_loopback
     from translucid.serving.server_options import Quota, ServerOptions, read_keys
 
     settings = limits._asdict()
@@ -226,7 +226,7 @@ def _names(option: str, text: str, default: tuple[str, ...]) -> tuple[str, ...]:
 
 def _warn_if_open(address: Address, options: ServerOptions) -> None:
     """Warn if people in the network, and the pages that they visit, may use the server without a key."""
-    from translucid.serving.edge.host_check import ANY, is_loopback
+    from translucid.serving.edge.middleware import ANY, is_loopback
 
     if options.api_keys or is_loopback(address.host):
         return
@@ -239,20 +239,20 @@ def _warn_if_open(address: Address, options: ServerOptions) -> None:
 
 def open_memory_of(
     catalog: Catalog, memory: Path | None, terms: Path | None, *, grows: bool = False
-) -> MemoryRoutes | None:
+) -> ServerMemory | None:
     """Open the memory, if a file is given; clients may add to it if it `grows`.
 
     Raises:
         UserError: no translator is served that could use the memory or the terms.
     """
-    from translucid.serving.routes.memory import MemoryRoutes
+    from translucid.serving.memory import ServerMemory
 
     for option, file in (("--terms", terms), ("--memory", memory)):
         if file and not catalog.models:
             raise UserError(f"{option} is for translators", fix="Leave it out.")
     if memory is None:
         return None
-    return MemoryRoutes.open(memory, next(iter(catalog)).pair, grows=grows)
+    return ServerMemory.open(memory, next(iter(catalog)).pair, grows=grows)
 
 
 def announce(catalog: Catalog) -> None:
@@ -349,7 +349,7 @@ def _cannot_listen(host: str, port: int, reason: str | None) -> UserError:
 def _log_requests() -> None:
     import logging
 
-    from translucid.serving.edge.measuring import requests
+    from translucid.serving.edge.middleware import requests
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))

@@ -14,8 +14,7 @@ from translucid.inspection.inspected import rounded_probability
 from translucid.language.label_case import LabelCase, contrast_labels
 from translucid.language.text_classifier import SingleClassifier
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import contrast_fields, number_field, text_field
-from translucid.serving.queue.request_context import Handlers
+from translucid.serving.requests import Handlers, contrast_fields, number_field, text_field
 
 if TYPE_CHECKING:
     from translucid.decoding.decoding_options import DecodingOptions

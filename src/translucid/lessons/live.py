@@ -14,9 +14,8 @@ from translucid.lessons.recording import SENTENCE, record_of
 from translucid.lessons.runs import Models
 from translucid.lessons.serving import HEADERS, LESSONS_PATH, TRANSLATOR
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import text_field
 from translucid.serving.edge.rate_limits import address_of
-from translucid.serving.queue.request_context import RequestContext, RequestTask
+from translucid.serving.requests import RequestContext, RequestTask, text_field
 from translucid.serving.server_options import media_type_of
 
 LONGEST = 120

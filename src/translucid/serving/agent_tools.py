@@ -20,13 +20,12 @@ from bitext.documents.document import shortened
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import require_pytorch
+from translucid.serving.catalog import AnyServed, ServedPivot, name_of
 from translucid.serving.detection import detect_sources, translate_from_any
 from translucid.serving.documents.document_job import Job
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.language_pairs import AnyServed, ServedPivot
-from translucid.serving.queue.request_context import RequestContext, RequestTask
-from translucid.serving.routes.libretranslate import name_of
+from translucid.serving.requests import RequestContext, RequestTask
 from translucid.serving.texts import (
     TextTranslation,
     queue_sentences,

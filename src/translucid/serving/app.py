@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import quote
 
 import fastapi_offline
 from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, RedirectResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
 from translucid.inspection.bundling import WEB
@@ -25,12 +22,11 @@ from translucid.kernels.machine import release_freed_memory
 from translucid.serving.catalog import Catalog
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import answer_errors
-from translucid.serving.edge.host_check import EXTENSIONS, HostCheck
-from translucid.serving.edge.measuring import measure
+from translucid.serving.edge.middleware import EXTENSIONS, HostCheck, PlainPaths, measure
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.edge.rendering import Asset
-from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.routes.memory import MemoryRoutes
+from translucid.serving.memory import ServerMemory
+from translucid.serving.requests import RequestContext
 from translucid.serving.routing import api_routes
 from translucid.serving.server_options import ServerOptions
 
@@ -42,7 +38,7 @@ TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
 def create_app(
     catalog: Catalog,
     options: ServerOptions | None = None,
-    memory: MemoryRoutes | None = None,
+    memory: ServerMemory | None = None,
     lessons: Callable[[RequestContext], APIRouter] | None = None,
 ) -> FastAPI:
     """Return the application that serves these models, with a translation memory if there is one.
@@ -90,7 +86,7 @@ def create_app(
         async def add_slash() -> RedirectResponse:  # the page refers to its files by relative paths
             return RedirectResponse(options.url_prefix + "/")
 
-    app.add_middleware(_PlainPaths, prefix=options.url_prefix)
+    app.add_middleware(PlainPaths, prefix=options.url_prefix)
     return app
 
 
@@ -120,27 +116,6 @@ async def _tidy_up(jobs: DocumentJobs) -> None:
                 worked = time.process_time()
         except Exception:  # if an error ended this task, documents would never be deleted again
             log.exception("old documents could not be forgotten")
-
-
-class _PlainPaths:
-    """Middleware that answers a path with too many slashes as the one without them: `//translate/` as `/translate`.
-
-    Below a URL prefix it also adds the prefix to paths from which a proxy has removed it.
-    """
-
-    def __init__(self, app: ASGIApp, prefix: str) -> None:
-        self.app, self.prefix = app, prefix
-        self.folders = (f"{prefix}/", f"{prefix}/lessons/")  # these pages end with a slash
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            path = re.sub("//+", "/", scope["path"])
-            if self.prefix and path != self.prefix and not path.startswith(f"{self.prefix}/"):
-                path = self.prefix + path
-            if path not in self.folders:
-                path = path.rstrip("/")
-            scope = {**scope, "root_path": self.prefix, "path": path, "raw_path": quote(path).encode()}
-        await self.app(scope, receive, send)
 
 
 def _page() -> dict[str, Path]:

@@ -9,8 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.languages import short_code
 from translucid.data.sentences import language_probabilities
-from translucid.serving.catalog import Catalog
-from translucid.serving.language_pairs import AnyServed
+from translucid.serving.catalog import AnyServed, Catalog
 from translucid.serving.texts import by_language
 
 Result = TypeVar("Result")

@@ -15,15 +15,14 @@ from fastapi.responses import JSONResponse, Response
 from translucid.ground.errors import missing_package
 from translucid.kernels.machine import has_pytorch
 from translucid.models.kinds import tasks
+from translucid.serving.catalog import PivotPairs
+from translucid.serving.dialects.deepl import DeepL, DeepLDocuments, DeepLGlossaries, DeepLMultilingualGlossaries
+from translucid.serving.dialects.libretranslate import LibreTranslate
+from translucid.serving.dialects.reading_tools import ReadingTools
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.language_pairs import PivotPairs
-from translucid.serving.queue.request_context import Handlers, RequestContext
-from translucid.serving.routes.deepl import DeepL, DeepLDocuments
-from translucid.serving.routes.deepl_glossaries import DeepLGlossaries, DeepLMultilingualGlossaries
+from translucid.serving.requests import Handlers, RequestContext
 from translucid.serving.routes.editing import Editing
-from translucid.serving.routes.libretranslate import LibreTranslate
-from translucid.serving.routes.reading_tools import ReadingTools
 
 Schema = dict[str, Any]
 Handler = Callable[..., Any]
@@ -38,7 +37,7 @@ NEED_PYTORCH = {
     "POST /beam": "translucid.serving.routes.inspection:InspectionRoutes.beam",
     "POST /layers": "translucid.serving.routes.inspection:LayerRoutes.layers",
     "POST /patch": "translucid.serving.routes.inspection:LayerRoutes.patch",
-    "POST /picture": "translucid.serving.routes.plots:PlotRoutes.picture",
+    "POST /picture": "translucid.serving.routes.inspection:PlotRoutes.picture",
 }
 """The routes that compute with models themselves, and their handlers: `module:class.method`."""
 for _task in tasks():
@@ -80,7 +79,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
     libre, deepl, editing = LibreTranslate(context, jobs), DeepL(context), Editing(context, jobs)
     documents, glossaries = DeepLDocuments(deepl, jobs), DeepLGlossaries(deepl)
     multilingual = DeepLMultilingualGlossaries(deepl)
-    listing, reading_tools = ListingRoutes(context), ReadingTools(deepl)
+    listing, reading_tools = ListingRoutes(context), ReadingTools(context)
     return {
         "POST /translate": libre.translate,
         "POST /detect": libre.detect,

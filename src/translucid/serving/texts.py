@@ -10,6 +10,7 @@ from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -20,6 +21,7 @@ from bitext.documents.document import Document, Segment, Target, read_document
 from bitext.documents.placeholders import PlaceholderStrategy
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import TaggedText
+from bitext.documents.xml.xml_fragment import Elements, XmlFragment
 from bitext.memory.translation_memory import Recall
 from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
@@ -27,10 +29,10 @@ from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.document_context import lines_before
 from translucid.data.sentences import split_sentences
 from translucid.ground.errors import UserError
-from translucid.serving.edge.failures import as_server_errors
-from translucid.serving.language_pairs import AnyServed, ServedPivot
-from translucid.serving.queue.batcher import in_chunks, options_for, translate
-from translucid.serving.queue.request_context import RequestContext, RequestTask, off_the_loop
+from translucid.serving.catalog import AnyServed, ServedPivot
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.queue import as_server_errors, in_chunks, options_for, translate
+from translucid.serving.requests import RequestContext, RequestTask, off_the_loop
 from translucid.terminology.matching import missing_terms
 
 LONGEST = 2000
@@ -470,3 +472,17 @@ async def translate_html(
         return read_document("text.html", BOM_UTF8 + text.encode(), languages)
 
     return await translate_tagged(task, served, texts, read, context)
+
+
+async def translate_xml(
+    task: RequestTask, served: AnyServed, texts: Sequence[str], elements: Elements, context: str = ""
+) -> list[TextTranslation]:
+    """Translate XML fragments, of which `elements` describes the elements; raises the errors of `translate_tagged`."""
+    return await translate_tagged(task, served, texts, partial(_fragment, elements=elements), context)
+
+
+def _fragment(text: str, elements: Elements) -> XmlFragment:
+    try:
+        return XmlFragment(text, elements)
+    except UserError as error:
+        raise ApiError(400, f"Tag handling parsing failed, please check input: {error}") from error

@@ -24,7 +24,7 @@ from urllib.parse import quote
 from bitext.documents.document import Kind, Segment, Target
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.serving.edge.failures import GoneError
-from translucid.serving.queue.fair_scheduler import Task
+from translucid.serving.queue import Task
 
 State = Literal["waiting", "translating", "done", "failed", "cancelled"]
 

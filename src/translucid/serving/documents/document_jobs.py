@@ -40,14 +40,12 @@ from bitext.documents.document import (
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK
 from translucid.jobs.documents import segments_to_translate
-from translucid.serving.catalog import Catalog
+from translucid.serving.catalog import AnyServed, Catalog
 from translucid.serving.detection import detect_sources
 from translucid.serving.documents.document_job import Job, JobFiles, disposition
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
-from translucid.serving.language_pairs import AnyServed
-from translucid.serving.queue.batcher import in_chunks
-from translucid.serving.queue.fair_scheduler import Task
-from translucid.serving.queue.request_context import RequestContext, RequestTask, until_disconnected
+from translucid.serving.queue import Task, in_chunks
+from translucid.serving.requests import RequestContext, RequestTask, until_disconnected
 from translucid.serving.texts import segments_before, translated, with_terminology
 
 POLL_SECONDS = 0.05

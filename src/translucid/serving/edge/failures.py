@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import logging
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -123,18 +121,6 @@ def _hint(request: Request) -> str:
         meant = f"/{last}"
     meant = meant or next(iter(get_close_matches(path[:100], known_paths, 1, 0.75)), None)
     return f": there is no {path[:100]}, but {meant}" if meant else ""
-
-
-@contextmanager
-def as_server_errors() -> Iterator[None]:
-    """Within the context, a `UserError` is about the server's own models and files, and becomes a `ServerError`.
-
-    A model with damaged weights, for instance, fails during the search of any text.
-    """
-    try:
-        yield
-    except UserError as error:
-        raise ServerError(str(error)) from error
 
 
 def status_of(error: BaseException) -> tuple[int, str]:

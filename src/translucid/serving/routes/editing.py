@@ -22,13 +22,20 @@ from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
+from translucid.serving.catalog import Served
 from translucid.serving.documents.document_job import Job, Row
 from translucid.serving.documents.document_jobs import DocumentJobs, needs_no_translation, served_with_terms
 from translucid.serving.edge.failures import ApiError, ServerError
-from translucid.serving.edge.incoming import are_texts, flag_field, number_field, source_field, text_field
 from translucid.serving.edge.rendering import rendered
-from translucid.serving.language_pairs import Served
-from translucid.serving.queue.request_context import Handlers, RequestTask
+from translucid.serving.requests import (
+    Handlers,
+    RequestTask,
+    are_texts,
+    flag_field,
+    number_field,
+    source_field,
+    text_field,
+)
 from translucid.terminology.matching import terms_in
 
 MOST_ROWS = 500

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from babel import Locale, UnknownLocaleError
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
@@ -16,10 +15,12 @@ from starlette.concurrency import run_in_threadpool
 from bitext.documents.document import KINDS
 from bitext.pair import Pair
 from translucid.models.kinds import tasks
+from translucid.serving.catalog import ServedPivot, name_of
 from translucid.serving.detection import detect, detect_sources
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import (
+from translucid.serving.requests import (
+    Handlers,
     flag_field,
     methods_of_server,
     number_field,
@@ -28,8 +29,6 @@ from translucid.serving.edge.incoming import (
     text_field,
     texts_field,
 )
-from translucid.serving.language_pairs import ServedPivot
-from translucid.serving.queue.request_context import Handlers
 from translucid.serving.texts import TextTranslation, by_language, translate_html, translate_texts
 
 SUGGESTED = "suggested"
@@ -183,14 +182,6 @@ def suggested_pairs(text: str, better: str) -> list[Pair]:
         return [Pair(text, better)]
     pairs = map(Pair, lines, better_lines)
     return [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
-
-
-def name_of(code: str) -> str:
-    """Return the English name of a language: `es` is Spanish."""
-    try:
-        return Locale.parse(code, sep="-").get_display_name("en") or code
-    except (UnknownLocaleError, ValueError):
-        return code
 
 
 def _language_record(code: str) -> dict[str, str]:

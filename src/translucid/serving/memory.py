@@ -67,7 +67,7 @@ class OptionalMemory(TranslationMemory):
             return default
 
 
-class MemoryRoutes:
+class ServerMemory:
     """A memory of one language pair."""
 
     def __init__(self, memory: OptionalMemory, languages: Languages, writer: TranslationMemory | None = None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -18,14 +17,13 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from bitext.documents.markup.html_elements import NUMBERED_NAME
+from bitext.documents.xml.xml_fragment import Elements
 from bitext.languages import usual_code
+from translucid.serving.catalog import AnyServed
 from translucid.serving.detection import detect_sources, translate_from_any
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import are_texts, choice_field, text_field, texts_field
-from translucid.serving.language_pairs import AnyServed
-from translucid.serving.queue.request_context import RequestTask
-from translucid.serving.routes.deepl import DeepL
-from translucid.serving.texts import by_language, translate_html, translate_texts
+from translucid.serving.requests import Handlers, RequestTask, are_texts, choice_field, text_field, texts_field
+from translucid.serving.texts import by_language, translate_html, translate_texts, translate_xml
 
 ALTERNATIVES = 3
 """The maximum number of alternatives in an answer of DeepLX."""
@@ -37,25 +35,24 @@ _TAG = re.compile(rf"</?{NUMBERED_NAME}/?>")
 """A tag by which Immersive Translate replaces an element of a page, such as `<b0>`."""
 
 
-@dataclass(frozen=True)
-class ReadingTools:
+class ReadingTools(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
-
-    deepl: DeepL
 
     async def deeplx(self, request: Request) -> JSONResponse:
         """Translate a text as DeepLX does, with alternatives unless it has tags."""
-        fields, task = await self.deepl.context.fields(request)
+        fields, task = await self.context.fields(request)
         text = text_field(fields, "text", max_length=task.context.options.characters)
         target_lang, catalog = text_field(fields, "target_lang"), task.context.catalog
         source, target = catalog.usual_codes(text_field(fields, "source_lang", ""), target_lang)
         tags = choice_field(fields, "tag_handling", ("", "html", "xml"), "")
 
         async def translate(served: AnyServed, batch: list[str]) -> list[list[str]]:
-            if tags:
-                translations = await self.deepl.translated(task, served, batch, "1", {"tag_handling": tags})
-                return [[translation] for translation in translations]
-            results = await translate_texts(task, served, batch, ALTERNATIVES)
+            if tags == "html":
+                results = await translate_html(task, served, batch)
+            elif tags == "xml":
+                results = await translate_xml(task, served, batch, Elements())
+            else:
+                results = await translate_texts(task, served, batch, ALTERNATIVES)
             return [result.versions for result in results]
 
         (code,), ((best, *alternatives),) = await translate_from_any(
@@ -67,7 +64,7 @@ class ReadingTools:
 
     async def immersive(self, request: Request) -> JSONResponse:
         """Translate the paragraphs of a page for Immersive Translate."""
-        fields, task = await self.deepl.context.fields(request)
+        fields, task = await self.context.fields(request)
         texts, _ = texts_field(fields, task.context.options, "text_list")
         translate, catalog = partial(_translate_paragraphs, task), task.context.catalog
         source, target = catalog.usual_codes(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
@@ -79,7 +76,7 @@ class ReadingTools:
 
     async def hcfy(self, request: Request) -> JSONResponse:
         """Translate a text for hcfy, line by line; its languages have Chinese names."""
-        fields, task = await self.deepl.context.fields(request)
+        fields, task = await self.context.fields(request)
         text = text_field(fields, "text", max_length=task.context.options.characters)
         source_name, destinations = text_field(fields, "source", ""), fields.get("destination")
         if not isinstance(destinations, list) or not destinations or not are_texts(destinations):

@@ -1,0 +1,1 @@
+"""The APIs of other programs, whose clients can use this server unchanged."""

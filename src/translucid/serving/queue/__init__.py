@@ -1,1 +1,0 @@
-"""Scheduling: batches, workers, and fairness between clients."""

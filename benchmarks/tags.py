@@ -28,6 +28,7 @@ from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.text import Phrase
 from translucid.data.readers.corpus import read_pairs
+from translucid.data.text_pipeline import EncodedPair
 from translucid.decoding.maps import forced_features
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import (
@@ -140,7 +141,7 @@ def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list
             examples.append(example)
     layer = learn_alignment(model, examples, translator.device)
     texts = [(pair.source, pair.target) for pair in pairs]
-    ids = [pair.ids for pair in translator.pipeline.pairs(texts)]
+    ids = [EncodedPair(*pair.ids) for pair in translator.pipeline.pairs(texts)]
     forced = forced_decoding(model, tokenizer, ids, translator.device, with_attention=False, layer=layer)
     return [source_shares(example.words(example.links).between_words.numpy()) for example in forced]
 

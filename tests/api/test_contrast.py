@@ -9,6 +9,7 @@ from bitext.pair import Pair
 from translucid.api.contrast import preferences
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
+from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.evaluation.contrast import read_contrasts
 from translucid.ground.special import SPECIAL
@@ -91,7 +92,7 @@ def test_preferences_are_those_of_forced_decoding(trained_run, file):
             assert preferred == (
                 log_probability(translator, source, right) > log_probability(translator, source, wrong)
             )
-        (inspected,) = translator.inspector.forced_decoding([(ids, right)], contributions=True)
+        (inspected,) = translator.inspector.forced_decoding([EncodedPair(ids, right)], contributions=True)
         (position,) = (i for i, (a, b) in enumerate(zip(right, wrong, strict=True)) if a != b)
         shares = inspected.contributions.source[position]
         word_shares = {word: float(shares[slice(*span)].sum()) for word, span in words.items() if word[0] < 2}

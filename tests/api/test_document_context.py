@@ -10,7 +10,8 @@ from tests.probes.passages import documents
 from translucid import Translator
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.cli.main import run
-from translucid.data.document_context import lines_before
+from translucid.data.document_context import Source, lines_before
+from translucid.data.text_pipeline import EncodedPair
 from translucid.ground.errors import UserError
 from translucid.jobs import job as jobs
 from translucid.terminology.matching import terms_in
@@ -64,8 +65,8 @@ def test_the_sentences_of_a_text_see_those_before_them(translator):
 
 
 def test_equal_sentences_with_other_contexts_are_translated_separately(translator):
-    before = [["a red one"], ["a blue one"], ["a red one"]]
-    texts = [translation.text for translation in translator.stream(["it is so"] * 3, before=before)]
+    sources = [Source("it is so", (f"a {color} one",)) for color in ("red", "blue", "red")]
+    texts = [translation.text for translation in translator.stream(sources)]
     assert texts == ["es rojo", "es azul", "es rojo"]
 
 
@@ -75,9 +76,8 @@ def test_inspection_covers_the_sentence_without_its_context(translator):
     assert inspected.source_words[:-1] == ["it", "is", "so"]
     (piece,) = translation.pieces
     context = translator.pipeline.context_ids(piece)
-    (full_pass,) = translator.inspector.forced_decoding(
-        [([*context, *piece.ids], translation.nbest[0].hypotheses[0].with_end)]
-    )
+    pair = EncodedPair([*context, *piece.ids], translation.nbest[0].hypotheses[0].with_end)
+    (full_pass,) = translator.inspector.forced_decoding([pair])
     assert full_pass.log_probs == pytest.approx(inspected.log_probs)
     for name, weights in inspected.maps.items():
         expected = full_pass.maps[name]
@@ -101,8 +101,8 @@ def test_contributions_and_terms_refer_to_the_sentence_itself(translator):
 
 
 def test_segments_see_those_before_them(translator):
-    sources = list(map(TaggedText, LINES))
-    targets = SegmentTranslator(translator).stream(sources, before=lines_before(LINES, 1))
+    sources = map(Source, map(TaggedText, LINES), map(tuple, lines_before(LINES, 1)))
+    targets = SegmentTranslator(translator).stream(sources)
     texts = [target.marked.text for target in targets]
     assert [text for text, expected in zip(texts, EXPECTED, strict=True) if expected] == list(filter(None, EXPECTED))
 
@@ -176,3 +176,5 @@ def test_a_run_without_context_refuses_it(small_run, capsys, option):
     assert code == 2 and f"{option[0]} is for runs with document context" in err
     with pytest.raises(UserError, match="was trained without document context"):
         Translator.load(small_run, "cpu").translate("a", context="b")
+    with pytest.raises(UserError, match="was trained without document context"):
+        list(Translator.load(small_run, "cpu").stream([Source("a", ("b",))]))

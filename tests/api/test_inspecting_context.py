@@ -7,6 +7,7 @@ import torch
 
 from tests.api.test_document_context import call
 from translucid import Translator
+from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import contrast, explain
@@ -41,7 +42,7 @@ def test_context_words_are_part_of_what_is_inspected(translator, translation):
     (piece,) = translation.pieces
     record = viewer_record(inspected, sides=SIDES)
     assert (record["context"], record["opening"], record["words"]) == (4, 4, [0, 1, 2, 4, 5, 6])
-    assert piece.before == translator.inspector.sentences_before(CONTEXT)
+    assert piece.before == translator.inspector.after(CONTEXT).before
 
 
 def test_erasure_finds_the_word_that_decides(translator, translation):
@@ -55,7 +56,7 @@ def test_erasure_finds_the_word_that_decides(translator, translation):
     separator = translator.tokenizer.source_id(SEPARATOR)
     texts = translator.tokenizer.encode_source(["a one", "it is so"])
     ids = [*texts[0], separator, *texts[1], translator.model.eos]
-    (erased,) = translator.inspector.forced_decoding([(ids, case.target_ids)])
+    (erased,) = translator.inspector.forced_decoding([EncodedPair(ids, case.target_ids)])
     keep = torch.tensor([[word != "red" for word in case.source_words]])
     assert case.log_probs(keep)[0] == pytest.approx(torch.tensor(erased.word_log_probs()[:-1]), abs=1e-4)
     assert case.attention().shape == (2, 6)
@@ -124,9 +125,8 @@ def test_contributions_are_those_of_the_whole_pass(translator, translation):
     assert [contribution.source for contribution in shares] == [*WORDS, "it", "is", "so"]
     context = translation.contexts[0]
     ((piece, hypothesis),) = translation.parts
-    (full_pass,) = translator.inspector.forced_decoding(
-        [([*context, *piece.ids], hypothesis.with_end)], contributions=True
-    )
+    pair = EncodedPair([*context, *piece.ids], hypothesis.with_end)
+    (full_pass,) = translator.inspector.forced_decoding([pair], contributions=True)
     assert torch.equal(full_pass.contributions.source, inspected.contributions.source)
     with pytest.raises(UserError, match="no layer"):
         inspected.cross(layer=9)

@@ -6,6 +6,7 @@ import pytest
 
 from bitext.pair import Pair
 from translucid import Translator
+from translucid.data.document_context import Source
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
@@ -84,7 +85,7 @@ def test_half_of_an_epoch_is_mixed_in(trained_run):
 def test_translation_and_validation_read_what_training_reads(trained_run, source, target, mark):
     translator = Translator.load(trained_run.folder, "cpu", "torch", source=source, target=target)
     texts = [f"{text}{mark}" for text in SENTENCES]
-    pieces = translator.pipeline.pieces(texts[2:], split=False, before=[texts[:2]])
+    pieces = translator.pipeline.pieces([Source(texts[2], tuple(texts[:2]))], split=False)
     (row,) = read_rows(trained_run, translator.pipeline.inputs(pieces[0]))
     assert row == " ‖ ".join(f">>{target}<< {text}" for text in texts)
     assert row in read_rows(trained_run, trained_run.validator.validators[f"{source}-{target}"].ids)

@@ -93,7 +93,7 @@ def test_tags_of_a_memorys_translation_are_placed_by_what_the_model_reads(transl
     with TranslationMemory.open(file) as memory:
         (target,) = SegmentTranslator(translator, recall=Recall(memory)).stream([TaggedText(SOURCE, marks)])
     assert target.origin == "memory" and target.marked.text == TARGET
-    assert decoded and not any(SPECIAL.unknown in ids for pair in decoded for ids in pair)
+    assert decoded and not any(SPECIAL.unknown in ids for pair in decoded for ids in pair.ids)
 
 
 def channel(runs, translator):

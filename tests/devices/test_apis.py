@@ -12,6 +12,7 @@ from translucid.api.translator import Translator
 from translucid.attention.masks import padding_mask
 from translucid.captions.dataset import ImageDataset
 from translucid.captions.pointing import _table
+from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import AlignmentLayer
@@ -47,7 +48,8 @@ def learned_alignment(device, run):
 def aligned_by_a_layer(device, run):
     folder, translator = RunFolder(run), Translator.load(run, str(device), "torch")
     layer = load_alignment_layer(folder, (None, None), translator.model)
-    (inspected,) = forced_decoding(translator.model, translator.tokenizer, [([5, 6, 3], [7, 3])], device, layer=layer)
+    pairs = [EncodedPair([5, 6, 3], [7, 3])]
+    (inspected,) = forced_decoding(translator.model, translator.tokenizer, pairs, device, layer=layer)
     return [inspected.links]
 
 

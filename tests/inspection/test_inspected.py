@@ -1,11 +1,14 @@
 """Attention maps as data for every kind of model: rows, layers and heads, rollout and JSON."""
 
+from itertools import starmap
+
 import numpy as np
 import pytest
 import torch
 
 from bitext.pair import Pair
 from translucid.data.placeholders import Masked
+from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import cross_attention, forced_pass, rollout
 from translucid.ground.errors import UserError
@@ -162,11 +165,12 @@ def test_forced_decoding_in_batches_equals_single_pairs(model):
     pairs = [Pair("ab ba", "x y"), Pair("a b a b a b", "y"), Pair("b", "x y x y x")]
     tokenizer = Tokenizer.learn(pairs * 10, TokenizerOptions(vocabulary=12), seed=1)
     ids = [([5, 6, 3], [7, 3]), ([5] * 7 + [3], [8, 3]), ([9, 3], [5, 6, 7, 8, 3])]
-    batched = forced_decoding(model, tokenizer, ids, batch_tokens=1000)
-    for result, pair in zip(batched, ids, strict=True):
+    encoded = list(starmap(EncodedPair, ids))
+    batched = forced_decoding(model, tokenizer, encoded, batch_tokens=1000)
+    for result, pair in zip(batched, encoded, strict=True):
         (single,) = forced_decoding(model, tokenizer, [pair])
         assert result.source == single.source
-        assert len(result.target) == len(pair[1]) == len(result.log_probs)
+        assert len(result.target) == len(pair.target) == len(result.log_probs)
         assert result.maps.keys() == single.maps.keys()
         for name, weights in result.maps.items():
             torch.testing.assert_close(weights, single.maps[name], rtol=0, atol=1e-5)
@@ -178,15 +182,14 @@ def test_characters_that_the_model_does_not_know_are_shown_as_they_are():
     text = "she reads 足球 a Б"
     ids = [*tokenizer.encode_source([text])[0], 3]
     model = build_model(KINDS["transformer"], tokenizer.source_size, tokenizer.target_size).eval()
-    (result,) = forced_decoding(model, tokenizer, [(ids, [5, 3])], masked=[Masked(text, {})])
+    (result,) = forced_decoding(model, tokenizer, [EncodedPair(ids, [5, 3], Masked(text, {}))])
     words = result.words().source
     assert words == ["she", "reads", "足球", "a", "Б", "</s>"]
     assert [words[i] for i in result.unknown_words] == ["足球", "Б"]
     assert Inspected.from_json(result.to_json()).unknown == result.unknown
     assert viewer_record(result)["unknown"] == [2, 4]
-    (unmasked,) = forced_decoding(model, tokenizer, [(ids, [5, 3])])
+    (unmasked,) = forced_decoding(model, tokenizer, [EncodedPair(ids, [5, 3])])
     assert unmasked.words().source[2] == "<unk>"
-    (mismatched,) = forced_decoding(
-        model, tokenizer, [(ids, [5, 3])], masked=[Masked("another text", {})]
-    )  # not what the ids encode
+    # not what the ids encode
+    (mismatched,) = forced_decoding(model, tokenizer, [EncodedPair(ids, [5, 3], Masked("another text", {}))])
     assert mismatched.source == unmasked.source

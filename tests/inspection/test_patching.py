@@ -14,6 +14,7 @@ from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder, marian_folder
 from translucid import Translator
 from translucid.api.inspector import Inspector
+from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.inspection.patching import (
@@ -276,7 +277,7 @@ def test_a_marian_model_opened_in_place(marian):
     (choice,) = choices(marian.tokenizer, ids.target, ("gusta", "hay"))
     probabilities = []
     for piece in choice.pieces:
-        (scored,) = marian.inspector.forced_decoding([(ids.source, [*choice.prefix, piece])])
+        (scored,) = marian.inspector.forced_decoding([EncodedPair(ids.source, [*choice.prefix, piece])])
         probabilities.append(scored.log_probs[-1])
     assert patching.log_odds[0] == pytest.approx(probabilities[0] - probabilities[1], abs=1e-4)
     # Words that are equal in both sentences have equal embeddings.

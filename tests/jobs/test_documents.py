@@ -3,13 +3,14 @@
 import pickle
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from bitext.documents.document import NearMatch, Segment, Target, read_document
 from bitext.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from bitext.protected_spans import PlaceholderSyntax
-from translucid.jobs.documents import SegmentRecord, line_of, segments_to_translate, target_of, translate_document
+from translucid.jobs.documents import line_of, records_of, segments_to_translate, target_of, translate_document
 from translucid.jobs.job import Done
 from translucid.jobs.windows import RecordReader
 
@@ -20,8 +21,9 @@ SIZE = 4
 class UppercaseJob:
     """A job that writes in capitals."""
 
-    wrapped = False
+    wrapped = separate_lines = False
     window = SIZE
+    context = configuration = first_step = None
 
     def __init__(self, **identity):
         self.parts = identity
@@ -51,9 +53,9 @@ def uppercase_executor(stop_before=None):
 def translate_window(window):
     lines, warnings = [], []
     for i, record in enumerate(window.lines):
-        text = record.source.text.upper()
+        text = record.source.text.text.upper()
         warnings += [(i, "odd: an end")] * ("END" in text)
-        lines.append(line_of(Target(replace(record.source, text=text))) + "\n")
+        lines.append(line_of(Target(replace(record.source.text, text=text))) + "\n")
     return Done("".join(lines).encode(), warnings)
 
 
@@ -105,14 +107,19 @@ def test_another_job_starts_over_and_says_why(tmp_path):
     assert "thrown away: model was 1 and is 2" in messages[0]
 
 
+def record_of(segment):
+    (record,) = records_of(UppercaseJob(), SimpleNamespace(segments=[segment]), [0])
+    return record
+
+
 def test_a_segment_goes_to_another_process_and_its_translation_to_a_file():
     marked = TaggedText("a b\n\u2028", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(3, "%s")))
     kept = replace(
         marked, marks=(*marked.marks, KeptElement(4, "<i>2</i>", parts=("2",))), syntax=PlaceholderSyntax.printf
     )
-    record = pickle.loads(pickle.dumps(SegmentRecord.of(Segment(kept, "line 1", longest=3), ("a",))))
-    assert (record.longest, record.before, record.source.syntax) == (3, ("a",), PlaceholderSyntax.printf)
-    assert record.source == replace(kept, marks=(*marked.marks, Mark(4, "<i>2</i>")))
+    record = pickle.loads(pickle.dumps(record_of(Segment(kept, "line 1", longest=3))))
+    assert (record.longest, record.source.text.syntax) == (3, PlaceholderSyntax.printf)
+    assert record.source.text == replace(kept, marks=(*marked.marks, Mark(4, "<i>2</i>")))
     target = Target(marked, "memory", 0.5, ("lost: x",), (NearMatch(83, "a", "b"),))
     line = line_of(target)
     assert line.isascii() and "\n" not in line and target_of(line.encode()) == target
@@ -123,11 +130,11 @@ def test_a_segment_goes_to_another_process_and_its_translation_to_a_file():
     [TaggedText("b"), TaggedText("a", (Mark(0, "%s"),)), TaggedText("a", syntax=PlaceholderSyntax.printf)],
 )
 def test_other_segments_are_noticed(other):
-    records = [SegmentRecord.of(Segment(TaggedText(text), "line 1")) for text in "aba"]
+    records = [record_of(Segment(TaggedText(text), "line 1")) for text in "aba"]
     first, second = RecordReader(records, 2).windows()
     assert (first.complete, second.complete, list(second.lines)) == (True, False, records[2:])
     again = RecordReader(records, 2)
     assert again.skip_to(first.after) and list(again.windows()) == [second]
-    changed = RecordReader([SegmentRecord.of(Segment(other, "line 1")), *records[1:]], 2)
+    changed = RecordReader([record_of(Segment(other, "line 1")), *records[1:]], 2)
     assert not changed.skip_to(first.after)
     assert not RecordReader(records[:1], 2).skip_to(first.after)

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.probes.sliders import slide
 from translucid.attention.points import recording, recording_weights
 from translucid.corpora.phrasebook import generate
+from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.decoding.maps import forced_pass
 from translucid.lessons.lessons import LESSONS
@@ -298,7 +299,7 @@ def test_contributions(lesson, models):
         close(numbers(page, ".by-hand .c .amount"), closer / closer.sum())
         close(numbers(page, ".by-hand .length"), terms.sum(1))
     _, ids, target = translated(models.demo, BOOK[0])
-    (inspected,) = models.demo.inspector.forced_decoding([(ids, target)], contributions=True)
+    (inspected,) = models.demo.inspector.forced_decoding([EncodedPair(ids, target)], contributions=True)
     step = min(2, len(target) - 1)
     close(numbers(page, ".of-model .weights .amount"), exact(inspected.cross())[step])
     close(numbers(page, ".of-model .norms .amount"), exact(inspected.cross(method="norms"))[step])

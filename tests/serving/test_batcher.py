@@ -6,6 +6,7 @@ import time
 import pytest
 
 from bitext.cancellation import Cancelled, between_steps, call_between_steps
+from translucid.data.document_context import Source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import CHUNK_CHARACTERS, Batcher, Task, translate
@@ -21,8 +22,9 @@ class Slow:
     def __init__(self):
         self.go, self.began, self.batches, self.options = threading.Event(), threading.Event(), [], []
 
-    def stream(self, texts, options):
-        self.batches.append(list(texts))
+    def stream(self, sources, options):
+        texts = [source.text for source in sources]
+        self.batches.append(texts)
         self.options.append(options)
         self.began.set()
         while not self.go.wait(0.01):
@@ -31,6 +33,10 @@ class Slow:
             if text == "bad":
                 raise RuntimeError("broken")
             yield text.upper() * options.nbest
+
+
+def sources(texts):
+    return list(map(Source, texts))
 
 
 @pytest.fixture
@@ -52,9 +58,9 @@ def one_batch_at_a_time(monkeypatch):
 
 def test_waiting_requests_are_batched_and_get_their_own_results(slow, task):
     batcher = Batcher(queue=100, batch=10)
-    first = batcher.submit(task, slow, ["a"])
+    first = batcher.submit(task, slow, sources(["a"]))
     assert slow.began.wait(10)
-    later_futures = [batcher.submit(task, slow, [f"{i}x", f"{i}y"]) for i in range(4)]
+    later_futures = [batcher.submit(task, slow, sources([f"{i}x", f"{i}y"])) for i in range(4)]
     slow.go.set()
     assert first.result(10) == ["A"]
     assert [future.result(10) for future in later_futures] == [[f"{i}X", f"{i}Y"] for i in range(4)]
@@ -64,9 +70,9 @@ def test_waiting_requests_are_batched_and_get_their_own_results(slow, task):
 
 def test_each_gets_as_many_translations_as_it_asked_for(slow, task):
     batcher = Batcher(queue=100, batch=10)
-    batcher.submit(task, slow, ["z"])
+    batcher.submit(task, slow, sources(["z"]))
     assert slow.began.wait(10)
-    futures = [batcher.submit(Task(f"{i}", 60), slow, ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
+    futures = [batcher.submit(Task(f"{i}", 60), slow, sources(["a"]), nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
     slow.go.set()
     assert [future.result(10) for future in futures] == [["A"], ["AAA"], ["A"], ["AAA"], ["AA"]]
     assert [(options.nbest, options.beam) for options in slow.options[1:]] == [(1, 2), (3, 3), (2, 2)]
@@ -75,23 +81,23 @@ def test_each_gets_as_many_translations_as_it_asked_for(slow, task):
 
 def test_a_full_queue_refuses(slow, task):
     batcher = Batcher(queue=3, batch=10)
-    batcher.submit(task, slow, ["a"])
+    batcher.submit(task, slow, sources(["a"]))
     assert slow.began.wait(10)
-    batcher.submit(task, slow, ["b", "c"])
+    batcher.submit(task, slow, sources(["b", "c"]))
     with pytest.raises(ApiError) as error:
-        batcher.submit(task, slow, ["d", "e"])
+        batcher.submit(task, slow, sources(["d", "e"]))
     assert error.value.status == 503
     assert error.value.retry_after
-    batcher.submit(task, slow, ["d"])
+    batcher.submit(task, slow, sources(["d"]))
 
 
 def test_clients_take_turns(slow):
     batcher = Batcher(queue=100, batch=3)
-    batcher.submit(Task("many", 60), slow, ["z"])
+    batcher.submit(Task("many", 60), slow, sources(["z"]))
     assert slow.began.wait(10)
     for text in "abcdef":
-        batcher.submit(Task("many", 60), slow, [text])
-    last = batcher.submit(Task("few", 60), slow, ["x"])
+        batcher.submit(Task("many", 60), slow, sources([text]))
+    last = batcher.submit(Task("few", 60), slow, sources(["x"]))
     slow.go.set()
     assert last.result(10) == ["X"]
     batcher.close()
@@ -100,11 +106,11 @@ def test_clients_take_turns(slow):
 
 def test_requests_of_clients_that_left_are_not_translated(slow, task):
     batcher = Batcher(queue=10, batch=10)
-    batcher.submit(task, slow, ["a"])
+    batcher.submit(task, slow, sources(["a"]))
     assert slow.began.wait(10)
     abandoned_task = Task("somebody", 60)
-    batcher.submit(abandoned_task, slow, ["b"])
-    waiting_future = batcher.submit(task, slow, ["c"])
+    batcher.submit(abandoned_task, slow, sources(["b"]))
+    waiting_future = batcher.submit(task, slow, sources(["c"]))
     abandoned_task.abandoned = True
     slow.go.set()
     assert waiting_future.result(10) == ["C"]
@@ -115,9 +121,8 @@ def test_requests_of_clients_that_left_are_not_translated(slow, task):
 def test_a_batch_ends_when_nobody_waits_for_it(slow):
     batcher = Batcher(queue=10, batch=10)
     abandoned_task, expired_task = Task("a", 60), Task("b", 0.05)
-    futures = [
-        batcher.submit(batch_task, slow, [text]) for batch_task, text in ((abandoned_task, "a"), (expired_task, "b"))
-    ]
+    tasks = (abandoned_task, "a"), (expired_task, "b")
+    futures = [batcher.submit(batch_task, slow, sources([text])) for batch_task, text in tasks]
     assert slow.began.wait(10)
     abandoned_task.abandoned = True
     for future in futures:
@@ -131,9 +136,9 @@ def test_a_batch_ends_when_nobody_waits_for_it(slow):
 def test_a_batch_that_takes_long_lets_others_go_before_it(slow, task, monkeypatch):
     monkeypatch.setattr("translucid.serving.queue.TURN", 0.01)
     batcher = Batcher(queue=10, batch=10)
-    stuck = batcher.submit(task, slow, ["a"])
+    stuck = batcher.submit(task, slow, sources(["a"]))
     assert slow.began.wait(10)
-    batcher.submit(task, slow, ["b"])
+    batcher.submit(task, slow, sources(["b"]))
     end = time.monotonic() + 10
     while ["b"] not in slow.batches:
         assert time.monotonic() < end
@@ -146,9 +151,9 @@ def test_a_batch_that_takes_long_lets_others_go_before_it(slow, task, monkeypatc
 
 def test_an_error_is_of_one_request_alone(slow, task):
     batcher = Batcher(queue=10, batch=10)
-    batcher.submit(task, slow, ["z"])
+    batcher.submit(task, slow, sources(["z"]))
     assert slow.began.wait(10)
-    futures = [batcher.submit(task, slow, [text]) for text in ("good", "bad", "better")]
+    futures = [batcher.submit(task, slow, sources([text])) for text in ("good", "bad", "better")]
     slow.go.set()
     assert futures[0].result(10) == ["GOOD"]
     with pytest.raises(RuntimeError, match="broken"):
@@ -160,13 +165,13 @@ def test_an_error_is_of_one_request_alone(slow, task):
 
 def test_closing_finishes_what_was_taken_and_takes_nothing_more(slow, task):
     batcher = Batcher(queue=10, batch=1)
-    futures = [batcher.submit(task, slow, [text]) for text in "abc"]
+    futures = [batcher.submit(task, slow, sources([text])) for text in "abc"]
     closing = threading.Thread(target=batcher.close)
     closing.start()
     while not batcher.closed:
         time.sleep(0.01)
     with pytest.raises(ApiError):
-        batcher.submit(task, slow, ["d"])
+        batcher.submit(task, slow, sources(["d"]))
     slow.go.set()
     closing.join(10)
     assert [future.result(0) for future in futures] == [["A"], ["B"], ["C"]]
@@ -175,7 +180,7 @@ def test_closing_finishes_what_was_taken_and_takes_nothing_more(slow, task):
 def test_long_requests_are_translated_in_parts_each_text_once(slow):
     slow.go.set()
     texts = ["a" * (CHUNK_CHARACTERS + 1), *(f"{i:05}" for i in range(100)), "a", "a"]
-    assert translate(slow, texts) == [text.upper() for text in texts]
+    assert translate(slow, sources(texts)) == [text.upper() for text in texts]
     assert [text for batch in slow.batches for text in batch] == texts[:-1]
     assert max(sum(map(len, batch)) for batch in slow.batches[1:]) <= CHUNK_CHARACTERS
     assert len(slow.batches) == 3
@@ -185,7 +190,7 @@ def test_long_requests_are_translated_in_parts_each_text_once(slow):
             raise Cancelled
 
     with call_between_steps(ask), pytest.raises(Cancelled):
-        translate(slow, texts)
+        translate(slow, sources(texts))
     assert len(slow.batches) == 4
 
 
@@ -209,11 +214,11 @@ def test_what_is_too_long_to_be_a_sentence_is_cut_between_words_if_it_has_some(t
 
 def test_a_request_that_does_not_fit_waits_for_the_next_batch_and_others_go_first(slow, task):
     batcher = Batcher(queue=100, batch=3)
-    batcher.submit(task, slow, ["z"])
+    batcher.submit(task, slow, sources(["z"]))
     assert slow.began.wait(10)
     requests = (("one", "ab"), ("two", "cd"), ("three", "e"), ("four", "f"))
-    futures = [batcher.submit(Task(client, 60), slow, list(texts)) for client, texts in requests]
-    large_request = batcher.submit(Task("five", 60), slow, list("ghijk"))
+    futures = [batcher.submit(Task(client, 60), slow, sources(list(texts))) for client, texts in requests]
+    large_request = batcher.submit(Task("five", 60), slow, sources(list("ghijk")))
     assert (batcher.sentences, [*batcher.clients]) == (11, ["one", "two", "three", "four", "five"])
     slow.go.set()
     assert [future.result(10) for future in futures] == [["A", "B"], ["C", "D"], ["E"], ["F"]]
@@ -228,30 +233,30 @@ def test_a_request_that_does_not_fit_waits_for_the_next_batch_and_others_go_firs
 
 def test_the_queue_is_counted_in_sentences(slow, task):
     batcher = Batcher(queue=3, batch=10)
-    batcher.submit(task, slow, ["a"])
+    batcher.submit(task, slow, sources(["a"]))
     assert slow.began.wait(10)
     until_taken = time.monotonic() + 10
     while batcher.sentences:
         assert time.monotonic() < until_taken
         time.sleep(0.001)
-    large_request = batcher.submit(task, slow, list("bcdef"))  # an empty queue accepts more than its limit
+    large_request = batcher.submit(task, slow, sources(list("bcdef")))  # an empty queue accepts more than its limit
     with pytest.raises(ApiError) as busy:
-        batcher.submit(task, slow, ["g"])
+        batcher.submit(task, slow, sources(["g"]))
     assert (busy.value.status, busy.value.retry_after) == (503, 2)
     assert busy.value.message == "The server is busy, please come again"
     slow.go.set()
     assert large_request.result(10) == list("BCDEF")
     batcher.close()
     with pytest.raises(ApiError) as closed_error:
-        batcher.submit(task, slow, ["h"])
+        batcher.submit(task, slow, sources(["h"]))
     assert (closed_error.value.message, closed_error.value.retry_after) == ("The server is shutting down", 10)
 
 
 def test_a_cancelled_future_gets_no_result(slow, task):
     batcher = Batcher(queue=10, batch=10)
-    first = batcher.submit(task, slow, ["a"])
+    first = batcher.submit(task, slow, sources(["a"]))
     assert slow.began.wait(10)
-    second, third = batcher.submit(task, slow, ["b"]), batcher.submit(task, slow, ["c"])
+    second, third = batcher.submit(task, slow, sources(["b"])), batcher.submit(task, slow, sources(["c"]))
     assert second.cancel() and first.cancel()
     slow.go.set()
     assert third.result(10) == ["C"]

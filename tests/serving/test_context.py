@@ -2,6 +2,7 @@
 
 import pytest
 
+from translucid.data.document_context import Source
 from translucid.serving.queue import Batcher
 
 COLORS = {"red": "rojo", "green": "verde", "blue": "azul"}
@@ -55,8 +56,8 @@ def test_one_batch_for_several_contexts(context_run):
             return False
 
     batcher = Batcher(100, 100)
-    futures = [batcher.submit(Task(), translator, ["it is so"], before=[[f"a {color} one"]]) for color in COLORS]
-    futures.append(batcher.submit(Task(), translator, ["a red one"]))
+    futures = [batcher.submit(Task(), translator, [Source("it is so", (f"a {color} one",))]) for color in COLORS]
+    futures.append(batcher.submit(Task(), translator, [Source("a red one")]))
     texts = [future.result()[0].text for future in futures]
     batcher.close()
     assert texts == ["es rojo", "es verde", "es azul", "uno rojo"]

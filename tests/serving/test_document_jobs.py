@@ -56,8 +56,8 @@ def make(clock, monkeypatch):
     """Return a function that creates the document jobs of a server whose Spanish is English in capitals."""
     created = []
 
-    def translated(context, served, sources, nbest=1, before=None):
-        for source in sources:
+    def translated(context, served, sources, nbest=1):
+        for source, _ in sources:
             clock.now += 1
             yield Target(TaggedText(source.text.upper(), source.marks))
 

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from tests.probes.foreign import marian_folder
+from translucid.data.document_context import Source
 from translucid.decoding.decoding_options import length_penalty
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
@@ -156,7 +157,7 @@ def test_pairs_do_not_mix_in_a_batch(m2m):
     catalog = load([str(m2m)], "cpu", ServerOptions())
     pairs = [catalog.find("en", "es"), catalog.find("es", "en")] * 3
     expected = [pair.translator.translate(REQUEST["q"]).text for pair in pairs]
-    futures = [pair.batcher.submit(Task("x", 60), pair.translator, [REQUEST["q"]]) for pair in pairs]
+    futures = [pair.batcher.submit(Task("x", 60), pair.translator, [Source(REQUEST["q"])]) for pair in pairs]
     assert [future.result(60)[0].text for future in futures] == expected
     assert expected[0] != expected[1]
     catalog.close()

@@ -8,6 +8,7 @@ import pytest
 
 from bitext.documents.document import Target
 from bitext.documents.tagged_text import TaggedText
+from translucid.data.document_context import Source
 from translucid.serving import queue as batcher
 from translucid.serving import texts
 from translucid.serving.catalog import Served
@@ -93,9 +94,10 @@ def test_short_requests_are_batched_and_longer_ones_go_to_the_worker_pool(monkey
     task = SimpleNamespace(context=SimpleNamespace(worker_pool=pool))
     served = Served("", "en", "es", "translator", queue)
     assert SHORT == 600
-    short, long = ["x" * 300, "y" * 300], ["x" * 300, "y" * 301]
-    assert texts.queue_sentences(task, served, short) == ("batched", task, "translator", short, 1, None)
-    assert texts.queue_sentences(task, served, long, 3) == ("pool", task, ("translator", long, 3, None))
+    short = [Source("x" * 300), Source("y" * 300)]
+    long = [*short[:1], Source("y" * 301)]
+    assert texts.queue_sentences(task, served, short) == ("batched", task, "translator", short, 1)
+    assert texts.queue_sentences(task, served, long, 3) == ("pool", task, ("translator", long, 3))
 
 
 def test_short_texts_are_processed_on_the_event_loop(monkeypatch):
@@ -149,8 +151,9 @@ class Model:
     def __init__(self):
         self.calls = []
 
-    def submit(self, task, translator, sentences, nbest, before):
-        self.calls.append((list(sentences), nbest))
+    def submit(self, task, translator, sources, nbest):
+        sentences = [source.text for source in sources]
+        self.calls.append((sentences, nbest))
         future = Future()
         future.set_result([self.translation(sentence, nbest) for sentence in sentences])
         return future
@@ -175,8 +178,8 @@ class Model:
 def ask(monkeypatch):
     """Return a function that translates texts with a model that writes capitals and with a memory of `known` pairs."""
 
-    def translated_again(context, served, sources, nbest, before):
-        for source in sources:
+    def translated_again(context, served, sources, nbest):
+        for source, _ in sources:
             alternatives = tuple(TaggedText(f"{source.text} {i}") for i in range(nbest - 1))
             yield Target(TaggedText(f"again {source.text}"), "model", 0.125, alternatives=alternatives)
 
@@ -256,21 +259,21 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages
         def __init__(self, *arguments):
             created.append(arguments)
 
-        def stream(self, part, before=None):
-            steps.append([source.text for source in part])
-            return [source.text.upper() for source in part]
+        def stream(self, part):
+            steps.append([source.text for source, _ in part])
+            return [source.text.upper() for source, _ in part]
 
     memory = SimpleNamespace(recall=lambda *languages: ("recall", *languages))
     monkeypatch.setattr(texts, "SegmentTranslator", Segments)
     monkeypatch.setattr(texts, "options_for", lambda translator, number: (translator, number))
     served = Served("tiny", "en", "es", "translator", "batcher")
-    sources = [TaggedText("x" * 900), TaggedText("y" * 100), TaggedText("z")]
+    sources = [Source(TaggedText(text)) for text in ("x" * 900, "y" * 100, "z")]
     for context, recall in (
         (SimpleNamespace(memory=memory), ("recall", "en", "es")),
         (SimpleNamespace(memory=None), None),
     ):
         assert list(texts.translated(context, served, sources, **options)) == [
-            source.text.upper() for source in sources
+            source.text.upper() for source, _ in sources
         ]
         assert created.pop() == ("translator", ("translator", nbest), recall)
     assert steps == [["x" * 900, "y" * 100], ["z"]] * 2
@@ -279,8 +282,8 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages
 def test_short_documents_are_translated_together(monkeypatch):
     origins = {"a": "memory", "b": "model", "c": "memory"}
 
-    def translated(context, served, sources, before):
-        for number, source in enumerate(sources):
+    def translated(context, served, sources):
+        for number, (source, _) in enumerate(sources):
             yield Target(TaggedText(source.upper()), origins[source], 0.5 - number / 10)
 
     def document(*sources):
@@ -310,4 +313,4 @@ def test_a_result_too_few_is_an_error():
         configuration=SimpleNamespace(decoding=decoding_options), stream=lambda texts, options: texts[1:]
     )
     with pytest.raises(ValueError, match="shorter"):
-        batcher.translate(translator, ["a", "b"])
+        batcher.translate(translator, [Source("a"), Source("b")])

@@ -18,6 +18,7 @@ from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
 from translucid.data.filtering import Skipped, keep, reservoir_sample
 from translucid.data.readers.corpus import BadLines, sides
+from translucid.data.text_pipeline import EncodedPair
 from translucid.engines.run_files import save_alignment_layer
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, read_gold
 from translucid.ground.console import Console, progress_bar
@@ -183,7 +184,7 @@ def choose_alignment(
         compared = usable_pairs(t, *(valid + valid.joined(len(valid.pairs), SEED)))
         if len(compared) < FEWEST:
             return {}
-        ids = [(pair.source, pair.target) for pair, _ in compared]
+        ids = [EncodedPair(pair.source, pair.target) for pair, _ in compared]
         guided = guided_readings(t.configuration)
         inspected = t.inspector.forced_decoding(ids, contributions=t.inspector.has_contributions and not guided)
         ranked = choose(inspected, [links for _, links in compared], guided)
@@ -270,7 +271,7 @@ def fit_alignment(
             training_pairs, held_out, pair_count = _pairs_by_statistics(t, pairs, valid)
     with progress_bar(console, "training the alignment layer", updates_for(training_pairs)) as advance:
         layer = learn_alignment(t.model, training_pairs, t.device, advance)
-    ids = [pair.ids for pair in held_out]
+    ids = [EncodedPair(*pair.ids) for pair in held_out]
     guided = guided_readings(t.configuration)
     contributions = t.inspector.has_contributions and not guided
     inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer, with_contributions=contributions)

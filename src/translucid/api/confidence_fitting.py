@@ -15,8 +15,7 @@ import numpy as np
 
 from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.data.document_context import sources_before
-from translucid.data.readers.corpus import sources_of
+from translucid.data.document_context import document_sources
 from translucid.engines.run_files import load_validation_scores, save_confidence, save_validation_scores
 from translucid.engines.stages import Part
 from translucid.evaluation.confidence import KINDS, Estimator, Kind, Measurements, estimator
@@ -80,8 +79,7 @@ def fit_confidence(
     started = time.perf_counter()
     # Unlike in use, sources are not split: the reference is that of the whole source.
     with progress_bar(console, "translating", len(pairs)) as advance:
-        before = sources_before(pairs, t.context)
-        translations = list(t.stream(sources_of(pairs), split=False, on_done=advance, before=before))
+        translations = list(t.stream(document_sources(pairs, t.context), split=False, on_done=advance))
     seconds = time.perf_counter() - started
     parts, texts, references = [], [], []
     for translation, pair in zip(translations, pairs, strict=True):
@@ -204,10 +202,10 @@ def fit_validation_scores(
     translator = Translator.open(folder, configuration, device)
     tokenizer = translator.tokenizer
     measurements: list[SentenceMeasures] = []
-    before = sources_before(pairs, translator.context)
+    sources = document_sources(pairs, translator.context)
     with progress_bar(console, "translating validation sentences", len(pairs)) as advance:
         # Without splitting: a validation source has one target, even if it has several sentences.
-        for translation in translator.stream(sources_of(pairs), split=False, on_done=advance, before=before):
+        for translation in translator.stream(sources, split=False, on_done=advance):
             for piece, best in translation.parts:
                 ids, tokens = piece.ids[:-1], best.tokens
                 measurements.append(measure(tokenizer, words, piece.text, ids, tokens, best.log_probability))

@@ -19,14 +19,18 @@ from translucid.inspection.inspected import Inspected
 
 
 class _Choice(NamedTuple):
-    """A contrast with the ids of both translations and of the context."""
+    """A contrast with the ids of both translations."""
 
     contrast: Contrast
     right: EncodedPair
     wrong: EncodedPair
-    context: list[int]
     texts: list[str]
     """The sources before the sentence in its document."""
+
+    @property
+    def alone(self) -> _Choice:
+        """The choice without its context."""
+        return self._replace(right=self.right._replace(context=()), wrong=self.wrong._replace(context=()))
 
 
 def preferences(
@@ -50,7 +54,7 @@ def preferences(
         UserError: a text is too long for the model.
     """
     choices = _choices(translator, pairs, contrasts)
-    alone = _prefers_right(translator, [choice._replace(context=[]) for choice in choices], on_done)
+    alone = _prefers_right(translator, [choice.alone for choice in choices], on_done)
     if not translator.pipeline.context:
         return [Preference(contrast, right) for contrast, right in zip(contrasts, alone, strict=True)]
     in_context = _prefers_right(translator, choices, on_done)
@@ -61,8 +65,7 @@ def preferences(
 
 
 def _choices(translator: Translator, pairs: Sequence[Pair], contrasts: Sequence[Contrast]) -> list[_Choice]:
-    encoded = translator.pipeline.pairs(pairs)
-    contexts = translator.pipeline.contexts(pairs, encoded)
+    encoded = translator.pipeline.document_pairs(pairs)
     preceding_counts = preceding(pair.document for pair in pairs)
     wrong_pairs = translator.pipeline.pairs(
         [(pairs[contrast.number].source, contrast.contrast) for contrast in contrasts]
@@ -71,7 +74,8 @@ def _choices(translator: Translator, pairs: Sequence[Pair], contrasts: Sequence[
     for contrast, wrong_pair in zip(contrasts, wrong_pairs, strict=True):
         number = contrast.number
         texts = [pair.source for pair in pairs[number - preceding_counts[number] : number]]
-        choices.append(_Choice(contrast, encoded[number], wrong_pair, contexts[number], texts))
+        right = encoded[number]
+        choices.append(_Choice(contrast, right, wrong_pair._replace(context=right.context), texts))
     for choice in choices:
         translator.inspector.refuse_too_long([choice.right, choice.wrong], choice.contrast.number + 1)
     return choices
@@ -83,8 +87,7 @@ def _prefers_right(
     """Return for each choice whether the right translation is more probable than the wrong one."""
     pairs = []
     for choice in choices:
-        for side in (choice.right, choice.wrong):
-            pairs.append(([*choice.context, *side.source], side.target))
+        pairs += [choice.right.input_ids, choice.wrong.input_ids]
     prefix_length = len(translator.tokenizer.target_opening)
     scores = pair_scores(translator.model, pairs, translator.device, on_batch=on_done, prefix_length=prefix_length)
     values = [score.log_probability for score in scores]
@@ -96,9 +99,8 @@ def _found_antecedents(translator: Translator, choices: Sequence[_Choice]) -> li
     antecedents_found: list[bool | None] = [None] * len(choices)
     with_antecedent = [number for number, choice in enumerate(choices) if choice.contrast.antecedent]
     for batch in batched(with_antecedent, INSPECTED):
-        pairs = [(choices[number].right.source, choices[number].right.target) for number in batch]
-        before = [choices[number].context for number in batch]
-        results = translator.inspector.forced_decoding(pairs, contributions=True, before=before, with_context=True)
+        pairs = [choices[number].right for number in batch]
+        results = translator.inspector.forced_decoding(pairs, contributions=True, with_context=True)
         for number, inspected in zip(batch, results, strict=True):
             choice = choices[number]
             position = first_difference(choice.right.target, choice.wrong.target)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bitext.pair import Pair
-from translucid.data.document_context import sources_before
-from translucid.data.readers.corpus import sources_of, targets_of
+from translucid.data.document_context import document_sources
+from translucid.data.readers.corpus import targets_of
 from translucid.evaluation.metrics import Criterion, without_blank
 from translucid.ground.errors import UserError
 from translucid.inspection.ablation import Ablation, head_names, mean_outputs
@@ -174,6 +174,6 @@ def _texts(
     options: DecodingOptions | None,
     on_done: Callable[[int], None],
 ) -> list[str]:
-    before = sources_before(pairs, translator.context)
-    translations = translator.stream(sources_of(pairs), options, split=False, on_done=on_done, before=before)
+    sources = document_sources(pairs, translator.context)
+    translations = translator.stream(sources, options, split=False, on_done=on_done)
     return [translation.text for translation in translations]

@@ -25,7 +25,6 @@ from translucid.kernels.machine import has_pytorch
 if TYPE_CHECKING:
     from translucid.api.translation import Translation
     from translucid.api.translator import Translator
-    from translucid.data.placeholders import Masked
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.pair_scores import PairScore
@@ -42,9 +41,25 @@ INSPECTED = 256
 
 @dataclass(frozen=True)
 class Inspector:
-    """Looks inside the model of a translator; `Translator.inspector` returns one."""
+    """Looks inside the model of a translator; `Translator.inspector` returns one.
+
+    A text is read by itself, or after the texts of `after`, for a run with document context.
+    """
 
     translator: Translator
+    before: tuple[tuple[int, ...], ...] = ()
+    """The ids of the sentences before a text (`Piece.before`)."""
+
+    def after(self, context: str | Sequence[str] | None) -> Inspector:
+        """Return an inspector of texts that follow a text, or several in order; this one without a context.
+
+        Raises:
+            UserError: there is a context, and the run was trained without.
+        """
+        if context is None:
+            return self
+        refuse_without_context(self.translator)
+        return replace(self, before=self.translator.pipeline.before(text_list(context)))
 
     @property
     def heads(self) -> dict[str, int]:
@@ -96,8 +111,8 @@ class Inspector:
                 was trained without context.
         """
         _refuse_one_pair(pairs)
-        encoded, before = self.translator.pipeline.pairs(pairs), self.sentences_before(context)
-        results = self.inspect_encoded(encoded, first=first, contributions=contributions, before=before)
+        encoded = self.after(context).encoded(pairs)
+        results = self.inspect_encoded(encoded, first=first, contributions=contributions)
         return [replace(result, words_read=self.words_read(*pair)) for result, pair in zip(results, pairs, strict=True)]
 
     def words_read(self, source: str, target: str) -> tuple[list[int], list[int]]:
@@ -106,20 +121,19 @@ class Inspector:
             target, of_target=True
         )
 
+    def encoded(self, pairs: Sequence[tuple[str, str]]) -> list[EncodedPair]:
+        """Return pairs of texts as the model reads them."""
+        pipeline, encoded = self.translator.pipeline, []
+        for pair in pipeline.pairs(pairs):
+            encoded.append(pair._replace(context=pipeline.joined(self.before, len(pair.source))))
+        return encoded
+
     def inspect_encoded(
-        self,
-        pairs: Sequence[EncodedPair],
-        *,
-        first: int = 1,
-        contributions: bool = False,
-        before: Sequence[Sequence[int]] = (),
+        self, pairs: Sequence[EncodedPair], *, first: int = 1, contributions: bool = False
     ) -> list[Inspected]:
-        """Do the same as `inspect` for pairs that the text pipeline has encoded; `before` is that of `Piece`."""
+        """Do the same as `inspect` for pairs that have been encoded."""
         self.refuse_too_long(pairs, first)
-        ids = [pair.ids for pair in pairs]
-        contexts = [self.translator.pipeline.joined(before, len(pair.source)) for pair in pairs]
-        masked = [pair.masked for pair in pairs]
-        return self.forced_decoding(ids, masked, contributions, contexts, with_context=True)
+        return self.forced_decoding(pairs, contributions, with_context=True)
 
     def align(self, source: str, target: str) -> list[tuple[int, int]]:
         """Return the word alignment of a text and a translation from elsewhere, by forced decoding.
@@ -129,7 +143,7 @@ class Inspector:
         (pair,) = self.translator.pipeline.pairs([(source, target)])
         if not self.has_cross_attention or pair.longest > self.translator.pipeline.longest:
             return []
-        (weights,) = self.word_weights([pair.ids], [pair.masked])
+        (weights,) = self.word_weights([pair])
         weights = weights._replace(words_read=self.words_read(source, target))
         return weights.links(both=self.translator.configuration.alignment.both)
 
@@ -145,22 +159,14 @@ class Inspector:
                 raise UserError(what, fix="Split it into sentences.")
 
     def forced_decoding(
-        self,
-        pairs: Sequence[tuple[list[int], list[int]]],
-        masked: Sequence[Masked] = (),
-        contributions: bool = False,
-        before: Sequence[list[int]] = (),
-        *,
-        with_context: bool = False,
+        self, pairs: Sequence[EncodedPair], contributions: bool = False, *, with_context: bool = False
     ) -> list[Inspected]:
-        """Do the same as `inspect` for pairs of ids, end tokens included.
+        """Do the same as `inspect` for pairs of ids.
 
         Args:
-            pairs: ids of sources and targets.
-            masked: the masked sources, for display.
+            pairs: ids of sources and targets, each after its context.
             contributions: as for `inspect`; they are also computed if the run reads word alignments from them.
-            before: the ids that the model reads before each source (`TextPipeline.context_ids`).
-            with_context: whether results include the positions of these ids.
+            with_context: whether results include the positions of the context.
         """
         from translucid.inspection.forced_decoding import forced_decoding
 
@@ -173,9 +179,7 @@ class Inspector:
             self.translator.device,
             layer=self.alignment_layer,
             run=self.translator.run,
-            masked=masked,
             with_contributions=contributions,
-            before=before,
             with_context=with_context,
         )
 
@@ -210,12 +214,8 @@ class Inspector:
         from translucid.decoding.pair_scores import forced_scores, perplexity
         from translucid.evaluation.report import ForcedScores
 
-        encoded = self.translator.pipeline.pairs(pairs)
-        contexts = self.translator.pipeline.contexts(pairs, encoded)
-        id_pairs = []
-        for context, pair in zip(contexts, encoded, strict=True):
-            if pair.longest <= self.translator.pipeline.longest:
-                id_pairs.append(([*context, *pair.source], pair.target))
+        encoded = self.translator.pipeline.document_pairs(pairs)
+        id_pairs = [pair.input_ids for pair in encoded if pair.longest <= self.translator.pipeline.longest]
         entropy, correct, tokens = forced_scores(
             self.translator.model,
             id_pairs,
@@ -226,19 +226,11 @@ class Inspector:
         forced = ForcedScores(perplexity(-entropy, tokens), correct / tokens, tokens) if tokens else None
         return forced, len(encoded) - len(id_pairs)
 
-    def word_weights(
-        self,
-        pairs: Sequence[tuple[list[int], list[int]]],
-        masked: Sequence[Masked] = (),
-        before: Sequence[list[int]] = (),
-        options: AlignmentOptions | None = None,
-    ) -> list[WordWeights]:
+    def word_weights(self, pairs: Sequence[EncodedPair], options: AlignmentOptions | None = None) -> list[WordWeights]:
         """Return the weights between the words of each pair, by forced decoding.
 
         Args:
-            pairs: ids of sources and targets, end tokens included.
-            masked: the masked sources, for the text of their words.
-            before: the ids that the model reads before each source (`TextPipeline.context_ids`).
+            pairs: ids of sources and targets, each after its context.
             options: how to read the attention; as the run says by default.
 
         Raises:
@@ -247,28 +239,22 @@ class Inspector:
         translator = self.translator
         options = options or translator.configuration.alignment
         if has_pytorch():
-            return self._weights_by_pytorch(pairs, masked, before, options)
+            return self._weights_by_pytorch(pairs, options)
         loaded = translator.loaded
         transformer, layer = loaded.numpy_transformer, None
         if options.learned:
             layer = loaded.alignment_arrays(translator.languages)
         results = []
-        for i, (source, target) in enumerate(pairs):
-            context = before[i] if before else []
-            pair = transformer.forced([*context, *source], target)
-            weights = transformer.weights(pair, options) if layer is None else transformer.aligned(pair, target, layer)
-            masked_source = masked[i] if masked else None
-            weights = weights[:, len(context) :]
-            results.append(_merge_pieces(translator.tokenizer, source, target, weights, masked_source))
+        for pair in pairs:
+            forced = transformer.forced(*pair.input_ids)
+            if layer is None:
+                weights = transformer.weights(forced, options)
+            else:
+                weights = transformer.aligned(forced, pair.target, layer)
+            results.append(_merge_pieces(translator.tokenizer, pair, weights[:, len(pair.context) :]))
         return results
 
-    def _weights_by_pytorch(
-        self,
-        pairs: Sequence[tuple[list[int], list[int]]],
-        masked: Sequence[Masked],
-        before: Sequence[list[int]],
-        options: AlignmentOptions,
-    ) -> list[WordWeights]:
+    def _weights_by_pytorch(self, pairs: Sequence[EncodedPair], options: AlignmentOptions) -> list[WordWeights]:
         from translucid.inspection.alignment import weights_of
         from translucid.inspection.forced_decoding import forced_decoding
 
@@ -279,9 +265,7 @@ class Inspector:
             pairs,
             self.translator.device,
             layer=layer,
-            masked=masked,
             with_contributions=options.reads_contributions(layer is not None) and self.has_contributions,
-            before=before,
         )
         return [weights_of(result, options) for result in inspected]
 
@@ -308,17 +292,6 @@ class Inspector:
         pairs = list(zip(source, target, strict=True))
         return all_scored(score_pairs(self.translator.model, self.translator.pipeline, pairs, self.translator.device))
 
-    def sentences_before(self, context: str | Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
-        """Return the ids of the sentences of a context; see `Piece.before`.
-
-        Raises:
-            UserError: there is a context, and the run was trained without.
-        """
-        if context is None:
-            return ()
-        refuse_without_context(self.translator)
-        return self.translator.pipeline.before(text_list(context))
-
     def lens(
         self,
         source: str,
@@ -326,12 +299,11 @@ class Inspector:
         *,
         tuned: bool | None = None,
         context: str | Sequence[str] | None = None,
-        before: Sequence[Sequence[int]] = (),
     ) -> list[Lens]:
         """Return what each decoder layer predicts for each word of a translation, for each piece of the text.
 
         By default, `target` is the model's own translation, and a tuned lens is used if `tune --lens` has trained one.
-        `context` is the text before it, as for `translate`; or `before` are the ids of the sentences (`Piece.before`).
+        `context` is the text before it, as for `translate`.
 
         Raises:
             UserError: the model is no Transformer, there is no tuned lens, or a text is too long.
@@ -340,25 +312,19 @@ class Inspector:
 
         from translucid.inspection.lens import read_lens
 
-        translator = self.translator
-        before = before or self.sentences_before(context)
+        inspector, translator = self.after(context), self.translator
         tuned_lens = None if tuned is False else self.tuned_lens
         if tuned and tuned_lens is None:
             fix = "Train one with `fit_lens`."
             raise UserError("the run has no tuned lens", file=translator.run, fix=fix)
-        pairs, contexts = [], []
         if target is None:
-            translation = _translate_after(translator, source, before)
-            for piece, hypothesis in translation.parts:
-                pairs.append(EncodedPair(piece.ids, hypothesis.with_end, piece.masked))
-            contexts = translation.contexts
+            pairs = inspector._translation(translator, source).encoded
         else:
-            pairs = translator.pipeline.pairs([(source, target)])
+            pairs = inspector.encoded([(source, target)])
             self.refuse_too_long(pairs)
-            contexts = [translator.pipeline.joined(before, len(pairs[0].source))]
         lenses = []
-        for pair, ids_before in zip(pairs, contexts, strict=True):
-            ids = torch.tensor([[*ids_before, *pair.source]], device=translator.device)
+        for pair in pairs:
+            ids = torch.tensor([pair.input_ids[0]], device=translator.device)
             lenses.append(read_lens(translator.model, translator.tokenizer, ids, pair.target, pair.masked, tuned_lens))
         return lenses
 
@@ -369,20 +335,16 @@ class Inspector:
         *,
         split: bool = True,
         context: str | Sequence[str] | None = None,
-        before: Sequence[Sequence[int]] = (),
         **changes: Any,
     ) -> DecoderLens:
         """Return the translations that the decoder writes from each layer of the encoder; arguments as for `translate`.
-
-        `before`: as for `lens`.
 
         Raises:
             UserError: the model is no Transformer, or an option has a wrong name or value.
         """
         from translucid.inspection.lens import DecoderLens, reading_layer, state_points
 
-        translator, model = self.translator, self.translator.model
-        before = before or self.sentences_before(context)
+        inspector, translator, model = self.after(context), self.translator, self.translator.model
         # Other engines have no attention points, which `reading_layer` needs.
         torch_translator = replace(translator, engine=translator.torch_engine)
         layers = list(state_points(model, "encoder"))
@@ -390,29 +352,26 @@ class Inspector:
         translations = []
         for layer in layers:
             with reading_layer(model, layer):
-                translations.append(_translate_after(torch_translator, text, before, options, first, split=split).text)
+                translation = inspector._translation(torch_translator, text, options, first, split=split)
+                translations.append(translation.text)
         return DecoderLens(text, layers, translations)
 
-    def layers_details(self, source: str, target: str, before: Sequence[Sequence[int]] = ()) -> dict[str, Any]:
+    def layers_details(self, source: str, target: str) -> dict[str, Any]:
         """Return both lenses of a sentence and its translation as plain values, for pages.
 
-        They are what `Lens.to_json` returns, and under `encoder` what `DecoderLens.to_json` returns; `before` are the
-        sentences before it, for a run with document context (`Piece.before`).
+        They are what `Lens.to_json` returns, and under `encoder` what `DecoderLens.to_json` returns.
 
         Raises:
             UserError: the model is no Transformer, or a text is too long.
         """
-        (lens,) = self.lens(source, target, before=before)
-        return {**lens.to_json(), "encoder": self.decoder_lens(source, before=before).to_json()}
+        (lens,) = self.lens(source, target)
+        return {**lens.to_json(), "encoder": self.decoder_lens(source).to_json()}
 
-    def page_details(self, source: str, target: str, before: Sequence[Sequence[int]] = ()) -> dict[str, Any]:
-        """Return those details of a sentence and its translation that apply to the model, as `page` takes them.
-
-        `before`: as for `layers_details`.
-        """
+    def page_details(self, source: str, target: str) -> dict[str, Any]:
+        """Return those details of a sentence and its translation that apply to the model, as `page` takes them."""
         details: dict[str, Any] = {}
         with suppress(UserError):  # recurrent models have no layers that a lens applies to
-            details["layers"] = self.layers_details(source, target, before)
+            details["layers"] = self.layers_details(source, target)
         return details
 
     def patch(
@@ -480,23 +439,14 @@ class Inspector:
             )
         return best
 
-    def trace(
-        self,
-        text: str,
-        beam: int,
-        context: str | Sequence[str] | None = None,
-        *,
-        before: Sequence[Sequence[int]] = (),
-    ) -> BeamTrace:
-        """Translate a text in one piece and return the tree of its beam search.
-
-        `context` is the text before it; or `before` are the ids of the sentences (`Piece.before`).
+    def trace(self, text: str, beam: int, context: str | Sequence[str] | None = None) -> BeamTrace:
+        """Translate a text in one piece and return the tree of its beam search; `context` is the text before it.
 
         Raises:
             UserError: there is nothing to translate, or the text is longer than the model accepts in one piece.
         """
         translator = self.translator
-        before = before or self.sentences_before(context)
+        before = self.after(context).before
         (pieces,) = translator.pipeline.pieces([text], split=False)
         if len(pieces) != 1:
             raise UserError("a beam search is drawn for one sentence only", fix="Give a text that fits in one piece.")
@@ -506,6 +456,20 @@ class Inspector:
         masked = pieces[0].masked
         beam_trace.finish(best.with_end, lambda ids: masked.unmask_pieces(translator.tokenizer.target_pieces(ids)))
         return beam_trace
+
+    def _translation(
+        self,
+        translator: Translator,
+        text: str,
+        options: DecodingOptions | None = None,
+        first: int | None = None,
+        *,
+        split: bool = True,
+    ) -> Translation:
+        """Translate a text after the sentences before it."""
+        (pieces,) = translator.pipeline.pieces([text], split=split)
+        pieces = [replace(piece, before=(*self.before, *piece.before)) for piece in pieces]
+        return next(translator.translate_pieces([text], [pieces], options, first=first))
 
 
 def refuse_without_context(translator: Translator) -> None:
@@ -525,26 +489,9 @@ def _refuse_one_pair(pairs: Sequence[object]) -> None:
         raise TypeError("expected a list of pairs, not one pair: write [(source, target)]")
 
 
-def _translate_after(
-    translator: Translator,
-    text: str,
-    before: Sequence[Sequence[int]],
-    options: DecodingOptions | None = None,
-    first: int | None = None,
-    *,
-    split: bool = True,
-) -> Translation:
-    """Translate a text after other sentences."""
-    (pieces,) = translator.pipeline.pieces([text], split=split)
-    sentences = tuple(map(tuple, before))
-    pieces = [replace(piece, before=(*sentences, *piece.before)) for piece in pieces]
-    return next(translator.translate_pieces([text], [pieces], options, first=first))
-
-
-def _merge_pieces(
-    tokenizer: Tokenizer, source: list[int], target: list[int], weights: Floats, masked: Masked | None
-) -> WordWeights:
+def _merge_pieces(tokenizer: Tokenizer, pair: EncodedPair, weights: Floats) -> WordWeights:
     """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's."""
+    source, target, masked, _ = pair
     opening = len(tokenizer.source_opening), len(tokenizer.target_opening)
     source_pieces, target_pieces = tokenizer.source_pieces(source), tokenizer.target_pieces(target)
     if masked is not None:

@@ -7,7 +7,7 @@ names the first step by a run, or by a language of its own multilingual run (`st
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 from bitext.languages import Languages, find_code, same_language
 from translucid.api.translation import Alternative, Translation, call_options, refuse_one_text, text_list
 from translucid.api.translator import WINDOW, Translator
-from translucid.data.document_context import ContextOptions
+from translucid.data.document_context import ContextOptions, Source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
@@ -202,13 +202,12 @@ class AnyTranslator(Protocol):
 
     def stream(
         self,
-        texts: Iterable[str],
+        texts: Iterable[str | Source[str]],
         options: DecodingOptions | None = None,
         *,
         split: bool = True,
         first: int | None = None,
         on_done: Callable[[int], None] | None = None,
-        before: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[AnyTranslation]:
         """Translate any number of texts."""
 
@@ -329,20 +328,19 @@ class PivotTranslator:
 
     def stream(
         self,
-        texts: Iterable[str],
+        texts: Iterable[str | Source[str]],
         options: DecodingOptions | None = None,
         *,
         split: bool = True,
         first: int | None = None,
         on_done: Callable[[int], None] | None = None,
-        before: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[PivotTranslation]:
         """Translate any number of texts, in order; arguments are those of `Translator.stream`.
 
-        `on_done` is called after the batches of the second step. Texts `before` others are read in the first step.
+        `on_done` is called after the batches of the second step. The first step reads the texts before a `Source`.
         """
         refuse_one_text(texts)
-        pivots = self.first.stream(texts, self._options_of_first(options), split=split, before=before)
+        pivots = self.first.stream(texts, self._options_of_first(options), split=split)
         for window in batched(pivots, WINDOW):
             pieces = self.second.pipeline.pieces_of(list(map(_sentences, window)), split=split)
             pivot_texts = [translation.text for translation in window]

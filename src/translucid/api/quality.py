@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from translucid.data.text_pipeline import Piece, translatable
+from translucid.data.text_pipeline import EncodedPair, Piece, translatable
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.stages import Part, SearchStages
 from translucid.evaluation.confidence import Estimator, Figures, Kind, Measurements
@@ -115,9 +115,9 @@ class QualityEstimation:
         """
         if "attention" in kinds:
             # The sources have no annotations.
-            pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in parts]
-            before = [self.stages.pipeline.context_ids(piece) for piece, _ in parts]
-            measurements = list(map(self.with_attention, parts, self._inspected(pairs, before=before)))
+            pipeline = self.stages.pipeline
+            pairs = [pipeline.pair(piece, hypothesis.with_end) for piece, hypothesis in parts]
+            measurements = list(map(self.with_attention, parts, self._inspected(pairs)))
         elif set(kinds) == {"search"}:
             measurements = [self._measurements(part, None) for part in parts]
         else:
@@ -239,24 +239,15 @@ class QualityEstimation:
         """Return the log-probability of each target token by the model itself; without PyTorch, by the fast engine."""
         if not has_pytorch():
             return self.stages.engine.forced(pairs)
-        return [
-            inspected.log_probs[self._prefix_length :] for inspected in self._inspected(pairs, with_attention=False)
-        ]
+        results = self._inspected([EncodedPair(*pair) for pair in pairs], with_attention=False)
+        return [inspected.log_probs[self._prefix_length :] for inspected in results]
 
-    def _inspected(
-        self,
-        pairs: Sequence[tuple[list[int], list[int]]],
-        *,
-        with_attention: bool = True,
-        before: Sequence[list[int]] = (),
-    ) -> list[Inspected]:
+    def _inspected(self, pairs: Sequence[EncodedPair], *, with_attention: bool = True) -> list[Inspected]:
         """Return the results of `forced_decoding`, with attention or only with log-probabilities."""
         from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.translator.torch_engine
-        return forced_decoding(
-            engine.model, self.tokenizer, pairs, engine.device, with_attention=with_attention, before=before
-        )
+        return forced_decoding(engine.model, self.tokenizer, pairs, engine.device, with_attention=with_attention)
 
     def _dropout_log_probs(self, parts: Sequence[Part], passes: int) -> list[Figures]:
         """Return the log-probability of each translation in each of N passes with dropout [N]."""

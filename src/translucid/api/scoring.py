@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bitext.pair import Pair
 from translucid.api.pivot_translator import AnyTranslator
 from translucid.api.translator import Translator
-from translucid.data.document_context import sources_before
+from translucid.data.document_context import document_sources
 from translucid.data.readers.corpus import Direction, label, sources_of, targets_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
@@ -94,9 +94,9 @@ def translated(
     console: Console,
 ) -> list[str]:
     """Return the translations of the sources of a test set; arguments as for `score`."""
-    before = sources_before(pairs, translator.context)
+    sources = document_sources(pairs, translator.context)
     with progress_bar(console, "translating", len(pairs)) as advance:
-        translations = translator.stream(sources_of(pairs), options, split=split, on_done=advance, before=before)
+        translations = translator.stream(sources, options, split=split, on_done=advance)
         return [translation.text for translation in translations]
 
 

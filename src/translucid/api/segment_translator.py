@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import repeat
 
 from bitext.documents.document import NearMatch, Target
 from bitext.documents.kept_elements import with_edges, with_separate_words
@@ -16,6 +15,7 @@ from bitext.memory.match import Match
 from bitext.memory.translation_memory import Recall
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translator import WINDOW, Translator
+from translucid.data.document_context import Source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.iteration import batched
 from translucid.memory.augmenting import MatchAnnotation
@@ -51,53 +51,41 @@ class SegmentTranslator:
         self.options, self.recall, self.near_matches = options, recall, near_matches
 
     def stream(
-        self,
-        sources: Iterable[TaggedText],
-        on_done: Callable[[int], None] | None = None,
-        before: Iterable[Sequence[str]] | None = None,
+        self, sources: Iterable[TaggedText | Source[TaggedText]], on_done: Callable[[int], None] | None = None
     ) -> Iterator[Target]:
         """Translate any number of texts, in order.
 
         Args:
-            sources: the texts with their tags.
+            sources: the texts with their tags, or sources with the texts before them.
             on_done: called with the number of finished pieces after each batch.
-            before: for each text, the texts before it in its document, for a run with document context.
         """
-        contexts = repeat(()) if before is None else iter(before)
         for window in batched(map(self._prepared, sources), WINDOW):
             matches = self._matches(window)
-            unmatched, unmatched_contexts = [], []
-            for source, match, context in zip(window, matches, contexts, strict=False):
-                if not match:
-                    unmatched.append(source)
-                    unmatched_contexts.append(context)
-            strategies, translations = self._translate(
-                unmatched, None if before is None else unmatched_contexts, on_done
-            )
+            unmatched = [source for source, match in zip(window, matches, strict=True) if not match]
+            strategies, translations = self._translate(unmatched, on_done)
             # The confidences of all texts are computed together, which is faster than one by one.
             results = zip(strategies, self.translator.quality.assessed(translations), strict=True)
             for source, match in zip(window, matches, strict=True):
                 if match:
-                    yield self._from_memory(source, match.target)
+                    yield self._from_memory(source.text, match.target)
                 else:
-                    yield self._from_model(source, *next(results))
+                    yield self._from_model(source.text, *next(results))
 
-    def _prepared(self, source: TaggedText) -> TaggedText:
+    def _prepared(self, source: TaggedText | Source[TaggedText]) -> Source[TaggedText]:
         """Return a text with the patterns of parts that its translation must keep, and with separate words."""
-        protected = source.protecting(self.translator.protected)
-        return with_separate_words(protected, self.translator.tokenizer.joins)
+        if isinstance(source, TaggedText):
+            source = Source(source)
+        protected = source.text.protecting(self.translator.protected)
+        return source._replace(text=with_separate_words(protected, self.translator.tokenizer.joins))
 
-    def _matches(self, sources: Sequence[TaggedText]) -> list[Match | None]:
+    def _matches(self, sources: Sequence[Source[TaggedText]]) -> list[Match | None]:
         """Return for each text the match of the memory that replaces its translation, if there is one."""
         if not self.recall:
             return [None] * len(sources)
-        return [self.recall.replacement(readable(source).text) for source in sources]
+        return [self.recall.replacement(readable(source.text).text) for source in sources]
 
     def _translate(
-        self,
-        sources: Sequence[TaggedText],
-        before: Sequence[Sequence[str]] | None,
-        on_done: Callable[[int], None] | None,
+        self, sources: Sequence[Source[TaggedText]], on_done: Callable[[int], None] | None
     ) -> tuple[list[PlaceholderStrategy], list[AnyTranslation]]:
         """Translate texts; those that lose placeholders are translated again with another strategy."""
         pieces = self.translator.has_placeholders
@@ -106,13 +94,10 @@ class SegmentTranslator:
         lacks = cache(self.translator.tokenizer.lacks)
         pending: dict[int, PlaceholderStrategy] = {}
         for i, source in enumerate(sources):
-            pending[i] = PlaceholderStrategy.first(with_edges(source, lacks), pieces=pieces)
+            pending[i] = PlaceholderStrategy.first(with_edges(source.text, lacks), pieces=pieces)
         while pending:
-            texts = [strategy.text for strategy in pending.values()]
-            contexts = None
-            if before is not None:
-                contexts = [before[i] for i in pending]
-            batch = self.translator.stream(texts, self.options, on_done=on_done, before=contexts)
+            texts = [Source(strategy.text, sources[i].before) for i, strategy in pending.items()]
+            batch = self.translator.stream(texts, self.options, on_done=on_done)
             failed = {}
             for (i, strategy), translation in zip(pending.items(), batch, strict=True):
                 strategies[i], translations[i] = strategy, translation

@@ -6,7 +6,7 @@ Alignments are read from the attention between words (`Inspector.word_weights`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
 from html import escape
@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bitext.words import linked_words, without_invisible
-from translucid.data.text_pipeline import Piece, translatable
+from translucid.data.text_pipeline import EncodedPair, Piece, translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
 from translucid.evaluation.alignment_error import spread
@@ -26,7 +26,6 @@ from translucid.terminology.matching import TermUse, certain_links, linked_terms
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
-    from translucid.data.placeholders import Masked
     from translucid.inspection.equation import Equation
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.words import WordMap
@@ -206,7 +205,13 @@ class Translation(NBest):
     @property
     def contexts(self) -> list[list[int]]:
         """The ids that the model reads before each piece that it translates: those of the sentences before it."""
-        return [self._translator.pipeline.context_ids(piece) for piece, _ in self.parts]
+        return [list(pair.context) for pair in self.encoded]
+
+    @property
+    def encoded(self) -> list[EncodedPair]:
+        """The ids of source and translation of each piece that the model has translated."""
+        pipeline = self._translator.pipeline
+        return [pipeline.pair(piece, hypothesis.with_end) for piece, hypothesis in self.parts]
 
     def inspect(self, *, contributions: bool = False, with_context: bool = False) -> list[Inspected]:
         """Compute what `inspected` has, with more about the source.
@@ -221,11 +226,7 @@ class Translation(NBest):
         """
         if not self.parts:
             return []
-        pairs, masked = self._pairs
-        translator = self._translator
-        return translator.inspector.forced_decoding(
-            pairs, masked, contributions, self.contexts, with_context=with_context
-        )
+        return self._translator.inspector.forced_decoding(self.encoded, contributions, with_context=with_context)
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
@@ -242,12 +243,10 @@ class Translation(NBest):
 
         if not 0 <= part < len(self.parts):
             raise UserError(f"there is no part {part}", fix=f"The text was translated in {len(self.parts)}.")
-        translator, (piece, hypothesis), inspected = self._translator, self.parts[part], self.inspected[part]
+        translator, pair, inspected = self._translator, self.encoded[part], self.inspected[part]
         name = name or f"decoder.{max(inspected.layers, default=0)}.cross"
-        context = translator.pipeline.context_ids(piece)
-        ids = [*context, *piece.ids]
-        texts = [*translator.tokenizer.source_pieces(context), *inspected.source], inspected.target
-        return equation(translator.model, ids, hypothesis.with_end, name, head, translator.device, texts)
+        texts = [*translator.tokenizer.source_pieces(pair.context), *inspected.source], inspected.target
+        return equation(translator.model, *pair.input_ids, name, head, translator.device, texts)
 
     @cached_property
     def words(self) -> list[WordMap]:
@@ -278,17 +277,7 @@ class Translation(NBest):
 
             # `inspected` is cached and shared with other views, so the model runs once.
             return [weights_of(inspected, translator.configuration.alignment) for inspected in self.inspected]
-        pairs, masked = self._pairs
-        return translator.inspector.word_weights(pairs, masked, self.contexts)
-
-    @property
-    def _pairs(self) -> tuple[list[tuple[list[int], list[int]]], list[Masked]]:
-        """The ids of source and translation of each piece, and the masked sources."""
-        pairs, masked = [], []
-        for piece, hypothesis in self.parts:
-            pairs.append((piece.ids, hypothesis.with_end))
-            masked.append(piece.masked)
-        return pairs, masked
+        return translator.inspector.word_weights(self.encoded)
 
     def _linked(
         self, read_links: Callable[[WordWeights], list[tuple[int, int, float]]]
@@ -337,7 +326,9 @@ class Translation(NBest):
         from translucid.inspection.inspected import notebook_view
 
         pieces = self.inspect(contributions=inspector.has_contributions, with_context=True)
-        details = [inspector.page_details(*sentence) for sentence in self.in_context]
+        details = []
+        for source, target, before in self.in_context:
+            details.append(replace(inspector, before=before).page_details(source, target))
         return texts + notebook_view(pieces, details)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,8 +20,8 @@ from translucid.api.translation import (
     refuse_one_text,
     text_list,
 )
-from translucid.data.document_context import ContextOptions
-from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
+from translucid.data.document_context import ContextOptions, Source
+from translucid.data.text_pipeline import Piece, TextPipeline, TextStep, as_source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.name_stand_ins import NameStandIns, Search
@@ -363,19 +362,20 @@ class Translator:
             TypeError: `text` is neither a text nor texts; bytes are not.
             UserError: an option has a wrong name or value, or the run was trained without context.
         """
-        texts = text_list(text)
-        before = None
+        sources: list[str | Source[str]] = [*text_list(text)]
         if context is not None:
-            before = [text_list(context)] * len(texts)
+            refuse_without_context(self)
+            before = tuple(text_list(context))
+            sources = [Source(source, before) for source in text_list(text)]
         options, first = call_options(self.configuration, options, changes)
-        translations = Translations(self.stream(texts, options, split=split, first=first, before=before))
+        translations = Translations(self.stream(sources, options, split=split, first=first))
         if isinstance(text, str):
             return translations[0]
         return translations
 
     def stream(
         self,
-        texts: Iterable[str],
+        texts: Iterable[str | Source[str]],
         options: DecodingOptions | None = None,
         *,
         split: bool = True,
@@ -388,7 +388,7 @@ class Translator:
         A run with data.context reads with each sentence those before it, of the same text and of the texts `before` it.
 
         Args:
-            texts: lines; each gives one translation.
+            texts: lines, or sources with the texts before them; each gives one translation.
             options: how to search; the run's own settings by default.
             split: whether to split each text into sentences, translate them separately and join them again, and to copy
                 text that needs no translation, such as a web address. Otherwise each text goes to the model unchanged,
@@ -399,16 +399,18 @@ class Translator:
             before: for each text, the texts before it in its document (`data.document_context.lines_before`).
 
         Raises:
-            UserError: texts before others were given, and the run was trained without context.
+            UserError: there are texts before others, and the run was trained without context.
         """
         refuse_one_text(texts)
         if before is not None:
             refuse_without_context(self)
-        contexts = None if before is None else iter(before)
-        for window in batched(texts, WINDOW):
-            window_contexts = None if contexts is None else list(islice(contexts, len(window)))
-            pieces = self.pipeline.pieces(window, split=split, before=window_contexts)
-            yield from self.translate_pieces(window, pieces, options, first=first, on_done=on_done)
+            texts = _in_context(texts, before)
+        for window in batched(map(as_source, texts), WINDOW):
+            if any(source.before for source in window):
+                refuse_without_context(self)
+            pieces = self.pipeline.pieces(window, split=split)
+            window_texts = [source.text for source in window]
+            yield from self.translate_pieces(window_texts, pieces, options, first=first, on_done=on_done)
             if first is not None:
                 first += len(window)
 
@@ -449,3 +451,9 @@ class Translator:
             """Name the new place of a former method."""
             place = f"; it is now {MOVED[name]}" if name in MOVED else ""
             raise AttributeError(f"'Translator' object has no attribute {name!r}{place}")
+
+
+def _in_context(texts: Iterable[str | Source[str]], before: Iterable[Sequence[str]]) -> Iterator[Source[str]]:
+    """Yield each text with those before it."""
+    for source, earlier in zip(map(as_source, texts), before, strict=True):
+        yield source._replace(before=tuple(earlier))

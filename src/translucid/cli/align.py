@@ -158,7 +158,7 @@ def _weights(
             yield weights_of(inspected, options)
         return
     for text, pair in zip(texts, translator.pipeline.pairs(texts), strict=True):
-        (weights,) = translator.inspector.word_weights([pair.ids], [pair.masked], options=options)
+        (weights,) = translator.inspector.word_weights([pair], options)
         yield weights._replace(words_read=translator.inspector.words_read(*text))
         if on_done:
             on_done(1)

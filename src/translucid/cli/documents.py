@@ -212,7 +212,7 @@ def _translate(
 ) -> None:
     """Translate a document."""
     from bitext.documents.document import read_document
-    from translucid.jobs.documents import segments_to_translate, texts_before, translate_document
+    from translucid.jobs.documents import segments_to_translate, translate_document
 
     file, output = planned
     kind = kind_of(file.name)
@@ -236,5 +236,4 @@ def _translate(
     # Some formats have a place for fuzzy matches.
     job = replace(job, near_matches=kind is not None and kind.near_matches)
     with progress_bar(console, "translating", len(numbers)) as advance:
-        before = texts_before(job, document)
-        translate_document(job, document, numbers, output, executor_of(job), before=before, say=say, advance=advance)
+        translate_document(job, document, numbers, output, executor_of(job), say=say, advance=advance)

@@ -138,7 +138,7 @@ def _explain_translation(
     if target is None:
         sentences = translator.translate(text, context=options.context).in_context
     else:
-        sentences = [SentenceInContext(text, target, translator.inspector.sentences_before(options.context))]
+        sentences = [SentenceInContext(text, target, translator.inspector.after(options.context).before)]
     refuse_untranslated(sentences)
     if options.instead_of is not None and len(sentences) > 1:
         raise UserError(f"--instead-of is for one sentence, not {len(sentences)}", fix="Give one of them.")

@@ -26,6 +26,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -195,7 +196,7 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         chosen_maps(translator.inspector.heads, "cross", view.layer, view.head)
     elif saving.save or view.needs_attention:
         raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
-    before = translator.inspector.sentences_before(view.context)
+    before = translator.inspector.after(view.context).before
     translation = translator.translate(text, context=view.context) if view.target is None else None
     target = translation.text if translation else view.target or ""
     if not translator.inspector.has_cross_attention:
@@ -299,9 +300,10 @@ def _details(
     details = []
     options = translator.configuration.decoding
     for source, target, before in translation.in_context if translation else sentences:
-        piece_details = translator.inspector.page_details(source, target, before)
+        inspector = replace(translator.inspector, before=before)
+        piece_details = inspector.page_details(source, target)
         if translation:
-            search = translator.inspector.trace(source, options.beam, before=before)
+            search = inspector.trace(source, options.beam)
             piece_details["tree"] = beam_record(search, options.beam, translator.tokenizer, options.length_penalty)
         if methods:
             case = Case(translator.model, translator.pipeline, source, target, before)

@@ -2,6 +2,7 @@ from translucid.data.batching import Batch as Batch
 from translucid.data.batching import batches as batches
 from translucid.data.batching import bucketed_batches as bucketed_batches
 from translucid.data.cleaning.cleaner import Cleaner as Cleaner
+from translucid.data.document_context import Source as Source
 from translucid.data.document_context import lines_before as lines_before
 from translucid.data.readers.corpus import Row as Row
 from translucid.data.readers.corpus import read_lines as read_lines

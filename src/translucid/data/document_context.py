@@ -1,6 +1,7 @@
 """The sentences before a sentence in its document, which the model reads first.
 
-They are joined to the source by a reserved piece in place of their end tokens (Tiedemann and Scherrer 2017, W17-4811):
+A `Source` has them as texts. Their ids are joined to those of the sentence by a reserved piece in place of their end
+tokens (Tiedemann and Scherrer 2017, W17-4811):
 
     He came in ⟨separator⟩ She left ⟨separator⟩ They met again </s>
 
@@ -11,14 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from bitext.pair import Pair
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.data.tokenizing.tokenizer import Tokenizer
 
+TextT = TypeVar("TextT")
+
 MAX_SENTENCES = 16
 """The most sentences of context of any run."""
+
+
+class Source(NamedTuple, Generic[TextT]):
+    """A text, with or without tags, and the texts before it in its document."""
+
+    text: TextT
+    before: tuple[str, ...] = ()
+    """The texts before it, which a model with document context reads first."""
 
 
 class ContextOptions(NamedTuple):
@@ -72,14 +83,15 @@ def lines_before(lines: Sequence[str], limit: int, earlier: Sequence[str] = ()) 
     return result[len(earlier) :]
 
 
-def sources_before(pairs: Sequence[Pair], context: ContextOptions | None) -> list[list[str]] | None:
-    """Return the sources before each pair in its document; None without context."""
-    if context is None:
-        return None
-    before = []
+def document_sources(pairs: Sequence[Pair], options: ContextOptions | None) -> list[Source[str]]:
+    """Return the source of each pair; with options of document context, with the sources before it in its document."""
+    texts = [pair.source for pair in pairs]
+    if options is None:
+        return list(map(Source, texts))
+    sources = []
     for i, count in enumerate(preceding(pair.document for pair in pairs)):
-        before.append([pair.source for pair in pairs[i - min(count, context.max_sentences) : i]])
-    return before
+        sources.append(Source(texts[i], tuple(texts[i - min(count, options.max_sentences) : i])))
+    return sources
 
 
 def preceding(documents: Iterable[int | None]) -> list[int]:

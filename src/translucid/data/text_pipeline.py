@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from bitext.pair import Pair
 from bitext.protected_spans import PlaceholderSyntax, is_non_translatable, kept_parts, with_patterns
 from bitext.words import without_edges, without_invisible
-from translucid.data.document_context import ContextOptions, preceding
+from translucid.data.document_context import ContextOptions, Source, preceding
 from translucid.data.placeholders import Masked
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
@@ -44,6 +44,11 @@ class Piece:
     """The source tokens of the sentences before the piece that the model reads too, if it has document context."""
 
 
+def as_source(text: str | Source[str]) -> Source[str]:
+    """Return a text as a `Source`."""
+    return Source(text) if isinstance(text, str) else text
+
+
 def translatable(pieces: Iterable[Piece]) -> list[Piece]:
     """Return the pieces that the model translates."""
     return [piece for piece in pieces if piece.ids]
@@ -56,13 +61,20 @@ class EncodedPair(NamedTuple):
     """The source ids, end token included."""
     target: list[int]
     """The target ids, end token included."""
-    masked: Masked
-    """The source text."""
+    masked: Masked | None = None
+    """The source text, to show it in place of placeholders and unknown pieces."""
+    context: Sequence[int] = ()
+    """The ids that the model reads before the source: the sentences before it in its document."""
 
     @property
     def ids(self) -> tuple[list[int], list[int]]:
         """The ids of both sides."""
         return self.source, self.target
+
+    @property
+    def input_ids(self) -> tuple[list[int], list[int]]:
+        """The source ids that the model reads, with the context, and the target ids."""
+        return [*self.context, *self.source], self.target
 
     @property
     def longest(self) -> int:
@@ -106,22 +118,19 @@ class TextPipeline:
         """Return a text with pieces in place of the parts that its translation must keep."""
         return self.tokenizer.mask(text, self.protected)
 
-    def pieces(
-        self, texts: Sequence[str], *, split: bool, before: Sequence[Sequence[str]] | None = None
-    ) -> list[list[Piece]]:
+    def pieces(self, texts: Sequence[str | Source[str]], *, split: bool) -> list[list[Piece]]:
         """Return the pieces of each text in order; a blank text has none.
 
         Args:
-            texts: the source texts.
+            texts: the source texts; a model with document context also reads the texts before each `Source`.
             split: whether to cut texts into sentences, and to copy those that have nothing to translate; otherwise,
                 only texts that are too long are cut.
-            before: for each text, the texts before it in its document, for a model with document context.
         """
-        parts = [self._parts(text, split=split) for text in texts]
+        sources = list(map(as_source, texts))
+        parts = [self._parts(source.text, split=split) for source in sources]
         if not self.context:
             return self.pieces_of(self._with_edges(parts) if split else parts, split=split)
-        pieces = self.pieces_of(parts, split=split)
-        return self._with_context(texts, pieces, before or [()] * len(texts), split=split)
+        return self._with_context(sources, self.pieces_of(parts, split=split), split=split)
 
     def pieces_of(self, texts: Sequence[Sequence[tuple[str, str]]], *, split: bool) -> list[list[Piece]]:
         """Return the pieces of texts whose sentences are known, each with the white space after it; see `pieces`.
@@ -215,15 +224,20 @@ class TextPipeline:
             encoded.append(EncodedPair([*source_tokens, SPECIAL.end], [*target_tokens, SPECIAL.end], source))
         return encoded
 
-    def contexts(self, pairs: Sequence[Pair], encoded: Sequence[EncodedPair]) -> list[list[int]]:
-        """Return the ids that the model reads before the source of each pair: those of the pairs before it."""
+    def document_pairs(self, pairs: Sequence[Pair]) -> list[EncodedPair]:
+        """Encode pairs, each after the sources before it in its document if the model has document context."""
+        encoded = self.pairs(pairs)
         if not self.context:
-            return [[] for _ in pairs]
-        contexts = []
+            return encoded
+        in_context = []
         for i, count in enumerate(preceding(pair.document for pair in pairs)):
             before = [pair.source[:-1] for pair in encoded[i - min(count, self.context.max_sentences) : i]]
-            contexts.append(self.context.context(before, len(encoded[i].source)))
-        return contexts
+            in_context.append(encoded[i]._replace(context=self.joined(before, len(encoded[i].source))))
+        return in_context
+
+    def pair(self, piece: Piece, target: list[int]) -> EncodedPair:
+        """Return a piece, without the additions of the steps, and target ids, end token included."""
+        return EncodedPair(piece.ids, target, piece.masked, self.context_ids(piece))
 
     def warnings(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """Yield a warning for each text or sentence that was too long for the model."""
@@ -302,21 +316,23 @@ class TextPipeline:
         return parts
 
     def _with_context(
-        self, texts: Sequence[str], pieces: Sequence[list[Piece]], before: Sequence[Sequence[str]], *, split: bool
+        self, sources: Sequence[Source[str]], pieces: Sequence[list[Piece]], *, split: bool
     ) -> list[list[Piece]]:
         """Return pieces with the sentences before each, from its own text and from the texts before it."""
         assert self.context
+        texts = [source.text for source in sources]
         sentences_by_text = dict(zip(texts, map(self._sentences, pieces), strict=True))
-        other_texts = [text for text in dict.fromkeys(chain.from_iterable(before)) if text not in sentences_by_text]
+        earlier_texts = chain.from_iterable(source.before for source in sources)
+        other_texts = [text for text in dict.fromkeys(earlier_texts) if text not in sentences_by_text]
         other_pieces = self.pieces_of([self._parts(text, split=split) for text in other_texts], split=split)
         sentences_by_text |= zip(other_texts, map(self._sentences, other_pieces), strict=True)
         result = []
-        for text, text_pieces, earlier in zip(texts, pieces, before, strict=True):
+        for source, text_pieces in zip(sources, pieces, strict=True):
             sentences: list[tuple[int, ...]] = []
-            for earlier_text in earlier:
+            for earlier_text in source.before:
                 sentences += sentences_by_text[earlier_text]
             start = len(sentences)
-            sentences += sentences_by_text[text]
+            sentences += sentences_by_text[source.text]
             for i, piece in enumerate(text_pieces, start):
                 text_pieces[i - start] = replace(
                     piece, before=tuple(sentences[max(i - self.context.max_sentences, 0) : i])

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from bitext.words import capitalized, folded, linked_words, unspaced, words_without_signs
-from translucid.data.text_pipeline import Piece
+from translucid.data.text_pipeline import EncodedPair, Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions, length_penalty
 from translucid.decoding.hypothesis import Hypothesis, in_order
@@ -222,8 +222,8 @@ class RankedCandidate(NamedTuple):
     hypothesis: Hypothesis
 
 
-Attention: TypeAlias = Callable[[Sequence[tuple[list[int], list[int]]]], list[WordWeights]]
-"""Returns the attention between the words of pairs of source and target ids, end tokens included."""
+Attention: TypeAlias = Callable[[Sequence[EncodedPair]], list[WordWeights]]
+"""Returns the attention between the words of pairs."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class TermConstraint:
             torch_engine: returns the PyTorch engine, the one whose search supports constraints.
             terms: the terms that translations have to use.
             tokenizer: the model's tokenizer.
-            attention: returns the attention between the words of pairs of ids; None if the model has none.
+            attention: returns the attention between the words of pairs; None if the model has none.
             annotated: whether terms are annotated for the model, so that sampling needs no constraints.
         """
         self.annotated = annotated
@@ -544,7 +544,7 @@ class TermConstraint:
             for task in tasks:
                 linked.append([[]] * len(task.matches))
             return linked
-        pairs = [(task.ids, task.hypothesis.with_end) for task in tasks]
+        pairs = [EncodedPair(task.ids, task.hypothesis.with_end) for task in tasks]
         for task, weights in zip(tasks, self.attention(pairs), strict=True):
             shares = weights.shares  # [T, S]
             words = _words(task, weights.target)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from translucid.data.placeholders import Masked
+from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import AlignmentLayer, ForcedPass, forced_pass
 from translucid.decoding.pair_scores import paired_batches
@@ -20,34 +20,30 @@ from translucid.models.protocol import Maps, SequenceModel
 def forced_decoding(
     model: SequenceModel,
     tokenizer: Tokenizer,
-    pairs: Sequence[tuple[list[int], list[int]]],
+    pairs: Sequence[EncodedPair],
     device: torch.device | str = "cpu",
     batch_tokens: int = 4096,
     *,
     with_attention: bool = True,
     layer: AlignmentLayer | None = None,
     run: str = "",
-    masked: Sequence[Masked] = (),
     with_contributions: bool = False,
-    before: Sequence[list[int]] = (),
     with_context: bool = False,
 ) -> list[Inspected]:
-    """Return the inspection of each pair of source and target ids, end tokens included.
+    """Return the inspection of each pair of source and target ids.
 
     Args:
         model: the model, in evaluation mode.
         tokenizer: the tokenizer of the model.
-        pairs: ids of sources and targets.
+        pairs: ids of sources and targets, each after its context.
         device: the device of the model.
         batch_tokens: tokens in a batch, padding included; every batch has at least one pair.
         with_attention: whether to return attention besides log-probabilities.
         layer: the alignment layer of the model, if it has one.
         run: the run folder of the model, if it has one.
-        masked: the sources, to show their text in place of placeholders and unknown pieces; without them, the pieces
-            are shown as the model reads them.
         with_contributions: whether to compute contributions and norms, in batches of an eighth of the size.
-        before: the ids that the model reads before each source: the sentences before it (`TextPipeline.context_ids`).
-        with_context: whether results include these positions. Without them, rows of attention may sum to less than 1.
+        with_context: whether results include the positions of the context. Without them, rows of attention may sum to
+            less than 1.
 
     Raises:
         UserError: the model has no contributions.
@@ -55,18 +51,17 @@ def forced_decoding(
     if with_contributions:
         batch_tokens //= 8  # the values of all heads, layers and positions are in memory at once
     inspected: dict[int, Inspected] = {}
-    contexts = before or [[]] * len(pairs)
-    inputs = [([*context, *source], target) for context, (source, target) in zip(contexts, pairs, strict=True)]
+    inputs = [pair.input_ids for pair in pairs]
     for batch, source, target in paired_batches(inputs, model.pad, device, batch_tokens):
         forced, shares = inspecting_pass(model, source, target, with_attention, layer, with_contributions)
         for row, i in enumerate(batch):
-            source_ids, target_ids = pairs[i]
-            source_pieces, target_pieces = _pieces(tokenizer, pairs[i], masked[i] if masked else None)
-            positions, context = slice(len(contexts[i]), len(contexts[i]) + len(source_ids)), 0
+            source_ids, target_ids, _, context_ids = pairs[i]
+            source_pieces, target_pieces = _pieces(tokenizer, pairs[i])
+            positions, context = slice(len(context_ids), len(context_ids) + len(source_ids)), 0
             if with_context:
-                positions, context = slice(0, positions.stop), len(contexts[i])
-                source_ids = [*contexts[i], *source_ids]
-                source_pieces = [*tokenizer.source_pieces(contexts[i]), *source_pieces]
+                positions, context = slice(0, positions.stop), len(context_ids)
+                source_ids = [*context_ids, *source_ids]
+                source_pieces = [*tokenizer.source_pieces(context_ids), *source_pieces]
             links = None
             if forced.links is not None:
                 links = forced.links[row, : len(target_ids), positions].cpu()
@@ -85,11 +80,9 @@ def forced_decoding(
     return [inspected[i] for i in range(len(pairs))]  # batches are sorted by length
 
 
-def _pieces(
-    tokenizer: Tokenizer, pair: tuple[list[int], list[int]], masked: Masked | None
-) -> tuple[list[str], list[str]]:
+def _pieces(tokenizer: Tokenizer, pair: EncodedPair) -> tuple[list[str], list[str]]:
     """Return the pieces of source and target, with the text of the source in place of placeholders if it is known."""
-    source, target = pair
+    source, target, masked, _ = pair
     if masked is None:
         return tokenizer.source_pieces(source), tokenizer.target_pieces(target)
     source_pieces = masked.unmask_pieces(tokenizer.source_pieces(source, masked.text or None))

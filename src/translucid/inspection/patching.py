@@ -414,11 +414,11 @@ def patch(
     """
     tokenizer, device = pipeline.tokenizer, next(model.parameters()).device
     clean, other = (_sentence(pipeline, source) for source in sources)
-    ((_, target, _),) = pipeline.pairs([(sources[0], translations[0])])
+    target = pipeline.pairs([(sources[0], translations[0])])[0].target
     if words is not None:
         word_choices = choices(tokenizer, target, words)
     else:
-        ((_, other_target, _),) = pipeline.pairs([(sources[1], translations[1] or "")])
+        other_target = pipeline.pairs([(sources[1], translations[1] or "")])[0].target
         word_choices = [first_difference(tokenizer, target, other_target)]
     _refuse_long(model, max(len(clean.ids), len(other.ids), len(word_choices[-1].prefix) + 1))
     runs, log_odds, choice = _where_runs_differ_most(model, (clean.ids, other.ids), word_choices, device)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from bitext.documents.document import Document, NearMatch, Segment, Target
+from bitext.documents.document import Document, NearMatch, Target
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.document_context import lines_before
+from translucid.data.document_context import Source, lines_before
 from translucid.ground.atomic import write_output
 from translucid.jobs.job import Done, Executor, Say, TranslationJob, TranslationModels, as_lines
 from translucid.jobs.output import FileOutput, PartRecord, StreamOutput
@@ -30,19 +30,24 @@ from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE
 class SegmentRecord(NamedTuple):
     """What a worker needs of a segment."""
 
-    source: TaggedText
+    source: Source[TaggedText]
     syntax: PlaceholderSyntax
     """That of the source, which its representation lacks."""
     longest: int | None
-    before: Sequence[str]
-    """The texts before it in the document."""
 
-    @classmethod
-    def of(cls, segment: Segment, before: Sequence[str] = ()) -> SegmentRecord:
-        """Return the record of a segment, whose kept elements are marks as any."""
+
+def records_of(job: SegmentJob, document: Document, numbers: Sequence[int]) -> list[SegmentRecord]:
+    """Return the records of the segments of these numbers, whose kept elements are marks as any."""
+    before, records = texts_before(job, document), []
+    for number in numbers:
+        segment = document.segments[number]
         marks = tuple(Mark(mark.offset, mark.raw, mark.side, mark.pair) for mark in segment.source.marks)
         syntax = with_patterns(segment.source.syntax, ())
-        return cls(TaggedText(segment.source.text, marks, syntax), syntax, segment.longest, before)
+        source = Source(TaggedText(segment.source.text, marks, syntax))
+        if before:
+            source = source._replace(before=tuple(before[number]))
+        records.append(SegmentRecord(source, syntax, segment.longest))
+    return records
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,7 @@ class SegmentJob(TranslationJob):
         """Translate segments to lines that `target_of` reads."""
         translator = SegmentTranslator(models.translator, self.options, models.recall, near_matches=self.near_matches)
         records: Sequence[SegmentRecord] = window.lines
-        contexts = None
-        if models.translator.context:
-            contexts = [record.before for record in records]
-        translated = translator.stream([record.source for record in records], before=contexts)
+        translated = translator.stream([record.source for record in records])
         lines, warnings = [], []
         for i, (record, target) in enumerate(zip(records, translated, strict=True)):
             # Some formats, such as XLIFF, limit the length of a translation.
@@ -112,7 +114,6 @@ def translate_document(
     output: Path | None,
     executor: AbstractContextManager[Executor],
     *,
-    before: Sequence[Sequence[str]] = (),
     say: Say,
     advance: Callable[[int], None] = lambda segments: None,
 ) -> None:
@@ -124,7 +125,6 @@ def translate_document(
         numbers: the numbers of the segments to translate.
         output: a file, which appears when it is complete; standard output if not given.
         executor: the workers.
-        before: for each segment of the document, the texts before it, for a run with document context.
         say: called with each message for the user.
         advance: called with the number of segments just translated.
 
@@ -142,10 +142,8 @@ def translate_document(
     def filled(lines: Iterable[bytes]) -> bytes:
         return document.filled(dict(zip(numbers, map(target_of, lines), strict=True)))
 
-    contexts: Sequence[Sequence[str]] = before or [()] * len(segments)
-    records = [SegmentRecord.of(segments[i], contexts[i]) for i in numbers]
     destination = FilledFile(output, filled) if output else FilledStream(filled)
-    run(job, records, destination, executor, say=say, advance=advance, summary=warnings_of)
+    run(job, records_of(job, document, numbers), destination, executor, say=say, advance=advance, summary=warnings_of)
 
 
 def texts_before(job: SegmentJob, document: Document) -> list[list[str]]:

@@ -27,7 +27,7 @@ from translucid import __version__
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator, FirstStep, PivotTranslation, PivotTranslator
 from translucid.api.segment_translator import shown_matches
 from translucid.api.translator import WINDOW, Translator
-from translucid.data.document_context import lines_before
+from translucid.data.document_context import Source, lines_before
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.minimum_risk import MinimumRisk
@@ -284,18 +284,17 @@ class TranslationJob(LineJob):
         """Translate the lines of a window, also those that are not UTF-8."""
         texts, bad = decoded(window.lines)
         groups = [[i] for i in range(len(texts))]
-        before = self._before(models, texts, window)
         if self.wrapped:
             groups = paragraphs(texts)
-        sources = [_source(texts, group) for group in groups]
+            sources = [Source(_source(texts, group)) for group in groups]
+        else:
+            sources = self._in_context(models, texts, window)
         matches: list[Match | None] = [None] * len(sources)
         if models.recall:
-            matches = list(map(models.recall.replacement, sources))
+            matches = [models.recall.replacement(source.text) for source in sources]
         unmatched = [source for source, match in zip(sources, matches, strict=True) if not match]
-        if before:
-            before = [context for context, match in zip(before, matches, strict=True) if not match]
         translations = models.translator.stream(
-            unmatched, self.options, split=self.split_sentences, first=window.before.lines, before=before
+            unmatched, self.options, split=self.split_sentences, first=window.before.lines
         )
         if self.form == "jsonl":
             translations = models.translator.quality.assessed(translations)
@@ -303,7 +302,7 @@ class TranslationJob(LineJob):
         for group, source, match in zip(groups, sources, matches, strict=True):
             if match:
                 text = match.target
-                text_warnings = missing_terms(models.translator.terms, source, text)
+                text_warnings = missing_terms(models.translator.terms, source.text, text)
             else:
                 translation = next(translations)
                 text = translation.text
@@ -312,25 +311,26 @@ class TranslationJob(LineJob):
             if self.wrapped:
                 lines += wrapped(text, texts[group[0] : group[-1] + 1])
             elif match:
-                lines.append(self._matched_line(models, source, match))
+                lines.append(self._matched_line(models, source.text, match))
             else:
                 lines.append(self._line(models, translation))
         return Done(as_lines(lines), warnings, bad)
 
-    def _before(self, models: TranslationModels, texts: Sequence[str], window: Window) -> list[list[str]] | None:
-        """Return the lines before each line in its document; None if lines or paragraphs are translated alone."""
+    def _in_context(self, models: TranslationModels, texts: Sequence[str], window: Window) -> list[Source[str]]:
+        """Return lines with those before each in its document, if the run has document context."""
         context = models.translator.context
-        if not context or self.wrapped:
-            return None
+        if not context:
+            return list(map(Source, texts))
         initial_context = [self.context] if self.context else []
         if self.separate_lines:
-            return [initial_context] * len(texts)
+            return [Source(text, tuple(initial_context)) for text in texts]
         earlier, _ = decoded(window.earlier)
         if (
             len(earlier) == window.before.lines
         ):  # these are all lines before the window, so that the context may be in reach
             earlier = [*initial_context, *earlier]
-        return lines_before(texts, context.max_sentences, earlier)
+        before = lines_before(texts, context.max_sentences, earlier)
+        return list(map(Source, texts, map(tuple, before)))
 
     def _matched_line(self, models: TranslationModels, source: str, match: Match) -> str:
         """Return the output for a source whose translation is in the memory."""

@@ -19,6 +19,7 @@ from translucid.attention.multi_head import MultiHeadAttention
 from translucid.attention.points import handling, recording
 from translucid.attention.scores import Concat
 from translucid.corpora.phrasebook import ENGLISH_BOOK, generate
+from translucid.data.text_pipeline import EncodedPair
 from translucid.decoding.beam import beam_search
 from translucid.decoding.maps import forced_pass
 from translucid.decoding.pair_scores import pair_scores
@@ -375,7 +376,7 @@ def contributions_sentence(models: Models, text: str) -> Record:
     """Return raw weights, norms, and the contributions of source and target prefix for each target piece."""
     demo = models.demo
     _, ids, target = translated(demo, text)
-    (inspected,) = demo.inspector.forced_decoding([(ids, target)], contributions=True)
+    (inspected,) = demo.inspector.forced_decoding([EncodedPair(ids, target)], contributions=True)
     contributions = inspected.with_contributions
     return {
         "text": text,
@@ -553,10 +554,8 @@ def context_sentence(models: Models, text: str) -> Record:
 
 def log_odds(translator: Translator, previous: Sequence[str], sentence: str, translations: Sequence[str]) -> float:
     """Return log p(y | previous, sentence) - log p(y' | previous, sentence) for two translations y and y', in nats."""
-    pipeline, rows = translator.pipeline, []
-    for pair in pipeline.pairs([*product([sentence], translations)]):
-        context = pipeline.joined(pipeline.before(previous), len(pair.source))
-        rows.append(([*context, *pair.source], pair.target))
+    pairs = translator.inspector.after(previous).encoded([*product([sentence], translations)])
+    rows = [pair.input_ids for pair in pairs]
     prefix_length = len(translator.tokenizer.target_opening)
     first, second = pair_scores(translator.model, rows, translator.device, prefix_length=prefix_length)
     return first.log_probability - second.log_probability

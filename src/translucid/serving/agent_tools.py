@@ -29,7 +29,7 @@ from translucid.serving.requests import RequestContext, RequestTask
 from translucid.serving.texts import (
     TextTranslation,
     queue_sentences,
-    sentences_before,
+    sentences_of,
     split_texts,
     term_warnings,
     translate_texts,
@@ -141,11 +141,10 @@ class AgentTools:
         self._check_length(text, MAX_INSPECTED)
         task, served = self._task(), await self._served(text, source, target)
         (layout,), _ = await split_texts(self.context, served, [text])
-        before = sentences_before(served, [layout]) if served.translator.context else None
         translations: list[Any] = []
         if layout.sentences:
             task.count(served, layout.sentences)
-            translations = await task.result(queue_sentences(task, served, layout.sentences, before=before))
+            translations = await task.result(queue_sentences(task, served, sentences_of(served, [layout])))
         record = {"source": served.source, "target": served.target}
         if not isinstance(served, ServedPivot):
             return record | {"sentences": await task.run(lambda: list(map(_look_at, translations)))}

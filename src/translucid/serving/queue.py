@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from bitext.cancellation import Cancelled, between_steps, call_between_steps
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
+from translucid.data.document_context import Source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import lower_priority
@@ -258,26 +259,15 @@ def options_for(translator: AnyTranslator, nbest: int) -> DecodingOptions:
     return decoding.model_copy(update={"nbest": nbest, "beam": max(decoding.beam, nbest)})
 
 
-def translate(
-    translator: AnyTranslator, texts: Sequence[str], nbest: int = 1, before: Sequence[Sequence[str]] | None = None
-) -> list[AnyTranslation]:
-    """Translate texts in small parts, between which other requests may have their turn; equal texts only once.
-
-    `before`: for each text, the texts before it, for a run with document context.
-    """
+def translate(translator: AnyTranslator, sources: Sequence[Source[str]], nbest: int = 1) -> list[AnyTranslation]:
+    """Translate texts in small parts, between which other requests may have their turn; equal texts only once."""
     options = options_for(translator, nbest)
-    items = list(zip(texts, map(tuple, before or [()] * len(texts)), strict=True))
-    translations: dict[tuple[str, tuple[str, ...]], AnyTranslation] = {}
-    for chunk in in_chunks(dict.fromkeys(items), lambda item: len(item[0])):
+    translations: dict[Source[str], AnyTranslation] = {}
+    for chunk in in_chunks(dict.fromkeys(sources), lambda source: len(source.text)):
         between_steps()
-        chunk_texts, chunk_before = zip(*chunk, strict=True)
         with as_server_errors():
-            if before is None:
-                translated = translator.stream(chunk_texts, options)
-            else:
-                translated = translator.stream(chunk_texts, options, before=chunk_before)
-            translations.update(zip(chunk, translated, strict=True))
-    return [translations[item] for item in items]
+            translations.update(zip(chunk, translator.stream(chunk, options), strict=True))
+    return [translations[source] for source in sources]
 
 
 @dataclass
@@ -287,11 +277,9 @@ class Portion:
     task: Task
     translator: AnyTranslator
     """The translator for the languages of the request."""
-    texts: Sequence[str]
+    sources: Sequence[Source[str]]
     nbest: int
     """The number of translations of each sentence."""
-    before: Sequence[Sequence[str]] | None
-    """The sentences before each sentence, for a run with document context."""
     future: Future[list[AnyTranslation]] = field(default_factory=Future)
 
     @property
@@ -331,27 +319,22 @@ class Batcher:
             thread.start()
 
     def submit(
-        self,
-        task: Task,
-        translator: AnyTranslator,
-        texts: Sequence[str],
-        nbest: int = 1,
-        before: Sequence[Sequence[str]] | None = None,
+        self, task: Task, translator: AnyTranslator, sources: Sequence[Source[str]], nbest: int = 1
     ) -> Future[list[AnyTranslation]]:
-        """Put sentences into the queue, all or none; `before` is that of `translate`.
+        """Put sentences into the queue, all or none.
 
         Raises:
             ApiError: 503, the queue is full, or the server is shutting down.
         """
-        portion = Portion(task, translator, texts, nbest, before)
+        portion = Portion(task, translator, sources, nbest)
         with self.changed:
             if self.closed:
                 raise ApiError(503, "The server is shutting down", retry_after=10)
             # An empty queue accepts any request, which might otherwise never be translated.
-            if self.sentences and self.sentences + len(texts) > self.queue:
+            if self.sentences and self.sentences + len(sources) > self.queue:
                 raise ApiError(503, "The server is busy, please come again", retry_after=2)
             self.clients.setdefault(task.client, deque()).append(portion)
-            self.sentences += len(texts)
+            self.sentences += len(sources)
             self.changed.notify()
         return portion.future
 
@@ -372,17 +355,17 @@ class Batcher:
             while self.clients and skipped < len(self.clients) and room > 0:
                 client, queued = next(iter(self.clients.items()))
                 self.clients.move_to_end(client)
-                if portions and (queued[0].kind != portions[0].kind or len(queued[0].texts) > room):
+                if portions and (queued[0].kind != portions[0].kind or len(queued[0].sources) > room):
                     skipped += 1
                     continue
                 skipped = 0
                 portion = queued.popleft()
-                self.sentences -= len(portion.texts)
+                self.sentences -= len(portion.sources)
                 if not queued:
                     del self.clients[client]
                 if not portion.over():
                     portions.append(portion)
-                    room -= len(portion.texts)
+                    room -= len(portion.sources)
         return portions
 
     def _work(self) -> None:
@@ -403,14 +386,11 @@ class Batcher:
     def _translate(self, portions: Sequence[Portion]) -> None:
         if not portions:
             return
-        texts: list[str] = []
-        before: list[Sequence[str]] = []
+        sources: list[Source[str]] = []
         for portion in portions:
-            texts += portion.texts
-            before += portion.before or [()] * len(portion.texts)
-        contexts = before if any(before) else None
+            sources += portion.sources
         try:
-            translations = translate(portions[0].translator, texts, portions[0].nbest, contexts)
+            translations = translate(portions[0].translator, sources, portions[0].nbest)
         except Cancelled:
             raise
         except Exception as error:
@@ -423,8 +403,8 @@ class Batcher:
         start = 0
         for portion in portions:
             if portion.future.set_running_or_notify_cancel():
-                portion.future.set_result(translations[start : start + len(portion.texts)])
-            start += len(portion.texts)
+                portion.future.set_result(translations[start : start + len(portion.sources)])
+            start += len(portion.sources)
 
 
 def _all_over(portions: Sequence[Portion]) -> bool:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
@@ -26,7 +26,7 @@ from bitext.memory.translation_memory import Recall
 from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.data.document_context import lines_before
+from translucid.data.document_context import Source, lines_before
 from translucid.data.sentences import split_sentences
 from translucid.ground.errors import UserError
 from translucid.serving.catalog import AnyServed, ServedPivot
@@ -106,45 +106,38 @@ def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         yield sentence[start:], after
 
 
-def sentences_before(served: AnyServed, layouts: Iterable[Layout], context: str = "") -> list[tuple[str, ...]]:
-    """Return the sentences before each sentence of its text; none for a run without document context.
+def sentences_of(served: AnyServed, layouts: Iterable[Layout], context: str = "") -> list[Source[str]]:
+    """Return the sentences of texts; for a run with document context, with those before each in its text.
 
     `context`: the text before each of the texts.
     """
-    before: list[tuple[str, ...]] = []
+    sources: list[Source[str]] = []
     options = served.translator.context
     for layout in layouts:
         if not options:
-            before += [()] * len(layout.sentences)
+            sources += map(Source, layout.sentences)
             continue
         sentences = [context, *layout.sentences] if context else layout.sentences
         for i in range(len(sentences) - len(layout.sentences), len(sentences)):
-            before.append(tuple(sentences[max(i - options.max_sentences, 0) : i]))
-    return before
+            sources.append(Source(sentences[i], tuple(sentences[max(i - options.max_sentences, 0) : i])))
+    return sources
 
 
-def unknown_sentences(
-    served: AnyServed, layout: Layout, known_translations: Container[str]
-) -> tuple[list[str], list[tuple[str, ...]] | None]:
-    """Return the sentences of a text that are not known, and the sentences before each of them, if they are read."""
-    sentences, before = [], []
-    for sentence, context in zip(layout.sentences, sentences_before(served, [layout]), strict=True):
-        if sentence not in known_translations:
-            sentences.append(sentence)
-            before.append(context)
-    return sentences, before if served.translator.context else None
-
-
-def segments_before(served: AnyServed, segments: Sequence[Segment], context: str = "") -> list[list[str]] | None:
-    """Return the texts before each segment of its document; None for a run without document context.
+def segment_sources(served: AnyServed, segments: Sequence[Segment], context: str = "") -> list[Source[TaggedText]]:
+    """Return the sources of segments; for a run with document context, with the texts before each in its document.
 
     `context`: the text before the document.
     """
     options = served.translator.context
     if not options:
-        return None
+        return [Source(segment.source) for segment in segments]
     texts = [readable(segment.source).text for segment in segments]
-    return lines_before(texts, options.max_sentences, [context] if context else [])
+    sources = []
+    for segment, before in zip(
+        segments, lines_before(texts, options.max_sentences, [context] if context else []), strict=True
+    ):
+        sources.append(Source(segment.source, tuple(before)))
+    return sources
 
 
 Result = TypeVar("Result")
@@ -171,21 +164,17 @@ async def by_language(
 
 
 def queue_sentences(
-    task: RequestTask,
-    served: AnyServed,
-    texts: Sequence[str],
-    nbest: int = 1,
-    before: Sequence[Sequence[str]] | None = None,
+    task: RequestTask, served: AnyServed, sources: Sequence[Source[str]], nbest: int = 1
 ) -> Future[list[AnyTranslation]]:
-    """Queue sentences of one request for translation; `before` is that of `sentences_before`.
+    """Queue sentences of one request for translation.
 
     Raises:
         ApiError: 503, the queue is full.
     """
     # A long request in the batches would delay the short ones of all other clients.
-    if sum(map(len, texts)) <= SHORT:
-        return served.batcher.submit(task, served.translator, texts, nbest, before)
-    return task.context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest, before))
+    if sum(len(source.text) for source in sources) <= SHORT:
+        return served.batcher.submit(task, served.translator, sources, nbest)
+    return task.context.worker_pool.submit(task, lambda: translate(served.translator, sources, nbest))
 
 
 def with_terminology(served: AnyServed, terms: Mapping[str, str]) -> AnyServed:
@@ -214,23 +203,14 @@ def term_warnings(served: AnyServed, texts: Sequence[str], translations: Sequenc
 
 
 def translated(
-    context: RequestContext,
-    served: AnyServed,
-    sources: Iterable[TaggedText],
-    nbest: int = 1,
-    before: Iterable[Sequence[str]] | None = None,
+    context: RequestContext, served: AnyServed, sources: Iterable[Source[TaggedText]], nbest: int = 1
 ) -> Iterator[Target]:
-    """Translate texts with tags, in small parts, between which other requests may have their turn.
-
-    `before`: for each text, the texts before it, for a run with document context.
-    """
+    """Translate texts with tags, in small parts, between which other requests may have their turn."""
     segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), _recall(context, served))
-    contexts = iter(before or ())
-    for chunk in in_chunks(sources, lambda source: len(source.text)):
+    for chunk in in_chunks(sources, lambda source: len(source.text.text)):
         between_steps()
-        chunk_contexts = None if before is None else list(islice(contexts, len(chunk)))
         with as_server_errors():
-            targets = list(segments.stream(chunk, before=chunk_contexts))
+            targets = list(segments.stream(chunk))
         yield from targets
 
 
@@ -246,14 +226,11 @@ def fill(
 
     `text_before`: the text before each document, for a run with document context.
     """
-    sources: list[TaggedText] = []
-    before: list[list[str]] | None = [] if served.translator.context else None
+    sources: list[Source[TaggedText]] = []
     for document in documents:
-        sources += [segment.source for segment in document.segments]
-        if before is not None:
-            before += segments_before(served, document.segments, text_before) or []
+        sources += segment_sources(served, document.segments, text_before)
     # Together, so that documents of one sentence share batches.
-    targets = translated(context, served, sources, before=before)
+    targets = translated(context, served, sources)
     filled = []
     for document in documents:
         document_targets = list(islice(targets, len(document.segments)))
@@ -263,8 +240,6 @@ def fill(
     return filled
 
 
-Sentence: TypeAlias = tuple[str, tuple[str, ...]]
-"""A sentence, and those before it, which a run with document context reads too."""
 Origin = Literal["model", "memory", "person", "mixed"]
 """The origin of a translation; `mixed`: its sentences have several, as some are from the translation memory."""
 
@@ -327,14 +302,11 @@ async def translate_texts(
     """
     task.count(served, texts)
     layouts, known_translations = await split_texts(task.context, served, texts)
-    sentences: list[Sentence] = []
-    before = iter(sentences_before(served, layouts, context))
-    for layout in layouts:
-        sentences += zip(layout.sentences, before, strict=False)
+    sentences = sentences_of(served, layouts, context)
     to_translate = sentences
     if not alternatives:
-        to_translate = [sentence for sentence in sentences if sentence[0] not in known_translations]
-    model_translations: dict[Sentence, TextTranslation] = {}
+        to_translate = [sentence for sentence in sentences if sentence.text not in known_translations]
+    model_translations: dict[Source[str], TextTranslation] = {}
     if to_translate:
         translations = await _translate_sentences(
             task, served, to_translate, alternatives, with_confidence=with_confidence
@@ -347,24 +319,19 @@ async def translate_texts(
 
 
 async def _translate_sentences(
-    task: RequestTask, served: AnyServed, sentences: Sequence[Sentence], alternatives: int, *, with_confidence: bool
+    task: RequestTask, served: AnyServed, sentences: Sequence[Source[str]], alternatives: int, *, with_confidence: bool
 ) -> list[TextTranslation]:
     """Translate sentences; where the model lost a placeholder or a number, again with other placeholder strategies."""
-    texts = [text for text, _ in sentences]
-    before = [context for _, context in sentences] if served.translator.context else None
-    size = sum(map(len, texts))
-    translations = await task.result(queue_sentences(task, served, texts, alternatives + 1, before))
-    protected = served.translator.protected
-    sources = [TaggedText(text, syntax=with_patterns(PlaceholderSyntax.message, protected)) for text in texts]
+    size = sum(len(sentence.text) for sentence in sentences)
+    translations = await task.result(queue_sentences(task, served, sentences, alternatives + 1))
+    syntax = with_patterns(PlaceholderSyntax.message, served.translator.protected)
+    sources = [Source(TaggedText(text, syntax=syntax), before) for text, before in sentences]
     complete = await off_the_loop(size, lambda: list(map(_complete, sources, translations)))
     incomplete = [i for i, translation in enumerate(translations) if translation.text not in complete[i][:1]]
     retranslated: list[Target] = []
     if incomplete:
         retry_sources = [sources[i] for i in incomplete]
-        contexts = before and [before[i] for i in incomplete]
-        retranslated = await task.run(
-            lambda: list(translated(task.context, served, retry_sources, alternatives + 1, contexts))
-        )
+        retranslated = await task.run(lambda: list(translated(task.context, served, retry_sources, alternatives + 1)))
     confidences: list[float | None] = [None] * len(translations)
     if with_confidence:
         confidences = await task.run(lambda: _confidences(served.translator, translations))
@@ -379,9 +346,9 @@ def _confidences(translator: AnyTranslator, translations: Sequence[AnyTranslatio
 
 
 def _merge_known(
-    sentences: Sequence[Sentence],
+    sentences: Sequence[Source[str]],
     known_translations: Mapping[str, str],
-    model_translations: Mapping[Sentence, TextTranslation],
+    model_translations: Mapping[Source[str], TextTranslation],
 ) -> list[TextTranslation]:
     """Return the translation of each sentence; those that the translation memory has come before those of the model."""
     results = []
@@ -397,9 +364,9 @@ def _merge_known(
     return results
 
 
-def _complete(source: TaggedText, translation: AnyTranslation) -> list[str]:
+def _complete(source: Source[TaggedText], translation: AnyTranslation) -> list[str]:
     """Return the alternatives that have everything that must stay, such as placeholders and numbers."""
-    strategy = PlaceholderStrategy.first(source)
+    strategy = PlaceholderStrategy.first(source.text)
     return [text for text in translation.alternatives if strategy.after(text) is None]
 
 

@@ -153,16 +153,16 @@ class Case(ForcedCase):
             UserError: one of the texts has no words.
         """
         tokenizer = pipeline.tokenizer
-        ((ids, target_ids, masked),) = pipeline.pairs([(source, target)])
+        (pair,) = pipeline.pairs([(source, target)])
+        pair = pair._replace(context=pipeline.joined(before, len(pair.source)))
         # A text without words has its opening and the end token only.
-        if len(ids) == len(tokenizer.source_opening) + 1 or len(target_ids) == len(tokenizer.target_opening) + 1:
+        empty = len(tokenizer.source_opening) + 1, len(tokenizer.target_opening) + 1
+        if len(pair.source) == empty[0] or len(pair.target) == empty[1]:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
-        device, context = next(model.parameters()).device, pipeline.joined(before, len(ids))
-        (self.inspected,) = forced_decoding(
-            model, tokenizer, [(ids, target_ids)], device, masked=[masked], before=[context], with_context=True
-        )
-        super().__init__(model, tokenizer, target_ids, self.inspected.target_spans)
-        self.source_ids, self.context = [*context, *ids], len(self.inspected.context_spans)
+        device = next(model.parameters()).device
+        (self.inspected,) = forced_decoding(model, tokenizer, [pair], device, with_context=True)
+        super().__init__(model, tokenizer, pair.target, self.inspected.target_spans)
+        self.source_ids, self.context = [*pair.context, *pair.source], len(self.inspected.context_spans)
         spans = [*self.inspected.context_spans, *self.inspected.source_spans[:-1]]
         self.source_words, self.source_spans = span_words(spans), span_ranges(spans)
 

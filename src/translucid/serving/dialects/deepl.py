@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.cancellation import between_steps
 from bitext.documents.xml.xml_fragment import Elements
+from translucid.data.document_context import Source
 from translucid.serving.catalog import AnyServed, Codes, Languages, name_of
 from translucid.serving.detection import translate_from_any
 from translucid.serving.documents.document_job import Job
@@ -331,9 +332,9 @@ def _translate_unsplit(served: AnyServed, texts: Sequence[str], context: str) ->
     results: list[str] = []
     for chunk in in_chunks(texts, len):
         between_steps()
-        before = [[context]] * len(chunk) if context and served.translator.context else None
+        before = (context,) if context and served.translator.context else ()
         with as_server_errors():
-            translations = served.translator.stream(chunk, split=False, before=before)
+            translations = served.translator.stream([Source(text, before) for text in chunk], split=False)
             results += [translation.text for translation in translations]
     return results
 

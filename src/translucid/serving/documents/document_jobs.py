@@ -46,7 +46,7 @@ from translucid.serving.documents.document_job import Job, JobFiles, disposition
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
 from translucid.serving.queue import Task, in_chunks
 from translucid.serving.requests import RequestContext, RequestTask, until_disconnected
-from translucid.serving.texts import segments_before, translated, with_terminology
+from translucid.serving.texts import segment_sources, translated, with_terminology
 
 POLL_SECONDS = 0.05
 """The interval in seconds at which a request that waits for a job checks whether it has ended."""
@@ -366,15 +366,14 @@ def _translate(context: RequestContext, job: Job, segments: Sequence[Segment], n
     lengths = list(map(_length, segments))
     job.done = len(segments) - len(numbers)
     job.characters_done = job.characters - sum(lengths[i] for i in numbers)
-    before = segments_before(served, segments)
+    all_sources = segment_sources(served, segments)
     seconds = 0.0
     for chunk in in_chunks(numbers, lengths.__getitem__):
         _pause_for_short_requests(served, PAUSE_FACTOR * seconds)
         started = time.monotonic()
-        sources = [segments[i].source for i in chunk]
-        context.usage.count(f"{served.source}-{served.target}", [source.text for source in sources])
-        contexts = before and [before[i] for i in chunk]
-        results = zip(chunk, translated(context, served, sources, before=contexts), strict=True)
+        sources = [all_sources[i] for i in chunk]
+        context.usage.count(f"{served.source}-{served.target}", [source.text.text for source in sources])
+        results = zip(chunk, translated(context, served, sources), strict=True)
         job.files.store_translations([(i, target.within(segments[i].longest)) for i, target in results])
         job.done += len(chunk)
         job.characters_done += sum(lengths[i] for i in chunk)

@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from translucid.api.pivot_translator import PivotTranslation
 from translucid.api.translation import Translation
 from translucid.api.translator import Translator
+from translucid.data.document_context import Source
 from translucid.decoding.decoding_options import length_limit
 from translucid.decoding.maps import chosen_maps
 from translucid.decoding.search import continuations
@@ -43,7 +44,7 @@ from translucid.serving.requests import (
     method_field,
     text_field,
 )
-from translucid.serving.texts import queue_sentences, sentences_before, split_texts, unknown_sentences
+from translucid.serving.texts import queue_sentences, sentences_of, split_texts
 from translucid.terminology.matching import missing_terms
 
 if TYPE_CHECKING:
@@ -88,19 +89,19 @@ class InspectionRoutes(Handlers):
             ablated = await task.run(partial(served.translator.ablated, *heads))
             served = replace(served, translator=ablated)
         inspector = SentenceInspector(served, method, contrasted, maps)
-        contexts = sentences_before(served, [layout])
+        sentences = sentences_of(served, [layout])
         translations: list[Any] = []
         if targets is None:
-            unknown, before = unknown_sentences(served, layout, known_translations)
+            unknown = [sentence for sentence in sentences if sentence.text not in known_translations]
             task.count(served, layout.sentences)
             if unknown:
-                translations = await task.result(queue_sentences(task, served, unknown, before=before))
+                translations = await task.result(queue_sentences(task, served, unknown))
 
         def answer() -> Response:
             if targets is None:
-                rows = inspector.translated(layout.sentences, contexts, known_translations, iter(translations))
+                rows = inspector.translated(sentences, known_translations, iter(translations))
             else:
-                rows = inspector.with_targets(layout.sentences, contexts, known_translations, targets)
+                rows = inspector.with_targets(sentences, known_translations, targets)
             translation = layout.fill([row["text"] for row in rows])
             return rendered(header | {"translation": translation, "sentences": rows})
 
@@ -145,9 +146,10 @@ async def _look_at_steps(
             raise ApiError(400, f"Invalid request: {name} is for one model. {_steps_of(served)}")
     method, maps = method_field(fields, "explain"), choice_field(fields, "maps", MAPS, "cross")
     (layout,), known_translations = await split_texts(task.context, served, [text])
-    unknown, before = unknown_sentences(served, layout, known_translations)
+    sentences = sentences_of(served, [layout])
+    unknown = [sentence for sentence in sentences if sentence.text not in known_translations]
     task.count(served, layout.sentences)
-    translations = await task.result(queue_sentences(task, served, unknown, before=before)) if unknown else []
+    translations = await task.result(queue_sentences(task, served, unknown)) if unknown else []
 
     def answer() -> Response:
         pivot_translations = [translation for translation in translations if isinstance(translation, PivotTranslation)]
@@ -395,35 +397,27 @@ class SentenceInspector:
 
     def translated(
         self,
-        sentences: Sequence[str],
-        before: Sequence[Sequence[str]],
+        sentences: Sequence[Source[str]],
         known_translations: Mapping[str, str],
         translations: Iterator[Translation],
     ) -> list[dict[str, Any]]:
-        """Return rows of the model's translations, and of those that the translation memory has.
-
-        `before` are the sentences before each sentence, for a run with document context.
-        """
+        """Return rows of the model's translations, and of those that the translation memory has."""
         rows = []
-        for sentence, context in zip(sentences, before, strict=True):
-            if sentence in known_translations:
-                rows.append(self._memory_row(sentence, known_translations[sentence], context))
+        for sentence in sentences:
+            if sentence.text in known_translations:
+                rows.append(self._memory_row(sentence, known_translations[sentence.text]))
             else:
                 rows.append(self.model_row(next(translations)))
         return rows
 
     def with_targets(
-        self,
-        sentences: Sequence[str],
-        before: Sequence[Sequence[str]],
-        known_translations: Mapping[str, str],
-        targets: Sequence[str],
+        self, sentences: Sequence[Source[str]], known_translations: Mapping[str, str], targets: Sequence[str]
     ) -> list[dict[str, Any]]:
         """Return rows of translations in the request."""
         rows = []
-        for source, context, target in zip(sentences, before, targets, strict=True):
-            origin = "memory" if known_translations.get(source) == target else "model"
-            rows.append(self._forced_row(source, target, context) | {"origin": origin})
+        for source, target in zip(sentences, targets, strict=True):
+            origin = "memory" if known_translations.get(source.text) == target else "model"
+            rows.append(self._forced_row(source, target) | {"origin": origin})
         return rows
 
     def model_row(self, translation: Translation) -> dict[str, Any]:
@@ -446,23 +440,23 @@ class SentenceInspector:
             self._explain(row, translation.parts[0][0].before)
         return row
 
-    def _forced_row(self, source: str, target: str, context: Sequence[str]) -> dict[str, Any]:
+    def _forced_row(self, source: Source[str], target: str) -> dict[str, Any]:
         """Return the row of a translation that is not the model's own, by forced decoding."""
-        translator = self.served.translator
-        (pair,) = translator.pipeline.pairs([(source, target)])
-        before = translator.pipeline.before(context)
-        (inspected,) = translator.inspector.inspect_encoded([pair], contributions=self.contributions, before=before)
-        row = _row(source, target, [self._piece_record(inspected, pair.target[:-1])])
-        self._explain(row, before)
+        inspector = self.served.translator.inspector.after(source.before or None)
+        (pair,) = inspector.encoded([(source.text, target)])
+        (inspected,) = inspector.inspect_encoded([pair], contributions=self.contributions)
+        row = _row(source.text, target, [self._piece_record(inspected, pair.target[:-1])])
+        self._explain(row, inspector.before)
         return row
 
-    def _memory_row(self, source: str, target: str, context: Sequence[str]) -> dict[str, Any]:
+    def _memory_row(self, source: Source[str], target: str) -> dict[str, Any]:
         """Return the row of a translation from the memory; without attention if it is too long for the model."""
-        row = _row(source, target, [])
+        row = _row(source.text, target, [])
         if len(target) <= 2 * MAX_INSPECTED:
             with suppress(UserError):
-                row = self._forced_row(source, target, context)
-        return row | {"origin": "memory", "warnings": missing_terms(self.served.translator.terms, source, target)}
+                row = self._forced_row(source, target)
+        warnings = missing_terms(self.served.translator.terms, source.text, target)
+        return row | {"origin": "memory", "warnings": warnings}
 
     def _piece_record(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
         """Return the attention of a piece of a sentence, and the ids of the tokens of each word."""

@@ -6,6 +6,9 @@ prose may contain with another meaning (`%1`, `:name`, `[name]`) hold only where
 the file says so. The same patterns mask a source and check its translation. Users add patterns (`data.protected`).
 Numbers, which languages write differently, are compared by their digits, or as a whole if signs join them.
 
+A model reads a `StandIn` in place of a span that it would spoil. Segments of documents (`documents/placeholders.py`), and
+in Translucid the pieces of a vocabulary and the names of a term list, choose them; they are found and restored here.
+
 Every pattern takes linear time: each repetition is possessive or bounded, and stops at a character that may begin
 another match.
 """
@@ -13,21 +16,88 @@ another match.
 from __future__ import annotations
 
 import re
-import re._constants as regex_codes  # type: ignore[import-not-found]
-import re._parser as regex_parser  # type: ignore[import-not-found]
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, partial
-from math import inf
-from typing import Any, NamedTuple, TypeAlias, overload
+from functools import cache
+from typing import NamedTuple, TypeAlias, overload
+
+from bitext.user_patterns import bounded_pattern
 
 Part: TypeAlias = tuple[str, int, int]
 """A part of a text, with the offsets of its first character and of the character after it."""
 
 PLACEHOLDERS = tuple(f"⟦{number}⟧" for number in range(1, 17))
-"""The words that stand for protected parts while a text is translated."""
+"""The pieces of a vocabulary that stand for protected parts while a text is translated."""
+_LATIN_OR_DIGIT = "[A-Za-z\u00c0-\u024f\\d]"
+
+
+class Edit(NamedTuple):
+    """The replacement of a range of characters."""
+
+    start: int
+    end: int
+    """The end of the range, exclusive; the same as `start` for an insertion."""
+    new: str
+
+
+def splice(text: str, edits: Iterable[Edit]) -> str:
+    """Apply edits, given in any order, to a text.
+
+    >>> splice("one two three", [Edit(4, 7, "2"), Edit(0, 3, "1")])
+    '1 2 three'
+
+    Raises:
+        ValueError: two edits overlap.
+    """
+    parts, end = [], 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start < end or edit.end < edit.start:
+            raise ValueError(f"characters {edit.start} to {edit.end} are replaced twice")
+        parts += [text[end : edit.start], edit.new]
+        end = edit.end
+    return "".join([*parts, text[end:]])
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A word that a model reads in place of a part of a text: a piece, a number, a name or a noun."""
+
+    word: str
+    source: str
+    """The part in the source."""
+    target: str
+    """The part in the translation, which differs for a term that has a translation."""
+    is_term: bool = False
+    """Whether it may be written with a capital or without, and no letter of any script may touch it."""
+    touches: tuple[bool, bool] = (False, False)
+    """Whether letters touch the part on the left and on the right; the text for the model has spaces there."""
+
+    def found_in(self, text: str) -> Iterator[Part]:
+        """Yield where a text has the word; letters may touch a piece, and a number, as in `47kg`."""
+        word = re.escape(self.word)
+        if self.is_term:
+            first = re.escape(self.word[:1])
+            word = rf"(?<![^\W_])(?i:{first}){word.removeprefix(first)}(?![^\W_])"
+        elif self.word.isdigit():
+            word = rf"(?<!\d)(?<!\d[.,]){word}(?!\d|[.,]\d)"
+        elif self.word not in PLACEHOLDERS:
+            word = f"(?<!{_LATIN_OR_DIGIT}){word}(?!{_LATIN_OR_DIGIT})"
+        return ((match[0], *match.span()) for match in re.finditer(word, text))
+
+    def count(self, text: str) -> int:
+        """Return how often a text has the word."""
+        return sum(1 for _ in self.found_in(text))
+
+
+def restored(text: str, stand_ins: Iterable[StandIn]) -> str:
+    """Return a translation with the parts in place of their stand-ins."""
+    edits: list[Edit] = []
+    for stand_in in stand_ins:
+        for _, start, end in stand_in.found_in(text):
+            edits.append(Edit(start, end, stand_in.target))
+    return splice(text, edits)
 
 
 class PlaceholderSyntax(Enum):
@@ -407,80 +477,6 @@ def syntax_of_flags(flags: Iterable[str]) -> PlaceholderSyntax | None:
     return None
 
 
-MAX_PATHS = 5_000
-"""The most ways in which a pattern of a user may match at one character: they bound the time of the search."""
-MAX_LENGTH = 5_000
-"""The most characters that a pattern of a user may match."""
-_UNLIMITED = 1000, 200, 64
-"""The number of repetitions that `*` and `+` in a pattern of a user allow: the first for which it is fast enough."""
-_QUANTIFIER = re.compile(
-    r"\\.|\[\^?\]?(?:\\.|[^\]\\]){0,300}\]|(?P<sign>[*+]|\{(?P<least>\d*),\})(?P<suffix>[?+]?)", re.DOTALL
-)
-
-
-def bounded_pattern(pattern: str) -> str:
-    """Return a regular expression of a user with limits in place of unlimited repetitions.
-
-    Raises:
-        ValueError: the expression is invalid, or searching for it may take too long.
-    """
-    if len(pattern) > 300:
-        raise ValueError(f"{pattern[:50]!r}… has more than 300 characters: divide it")
-    for limit in _UNLIMITED:
-        bounded = _QUANTIFIER.sub(partial(_limited, limit=limit), pattern)
-        try:
-            re.compile(f"(?:{bounded})")
-            parsed = regex_parser.parse(f"(?:{bounded})")
-        except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
-        shortest, longest = parsed.getwidth()
-        if shortest == 0:
-            raise ValueError(f"{pattern!r} also matches nothing: write + instead of *, or leave the ? out")
-        if parsed.state.groupdict:
-            raise ValueError(f"{pattern!r} has a group with a name: write (?:…)")
-        if longest <= MAX_LENGTH and _paths(parsed) <= MAX_PATHS:
-            return bounded
-    raise ValueError(
-        f"{pattern!r} could take very long: it repeats what already repeats, refers to a group, or has more than two"
-        " parts that may repeat; write limits such as {1,8}"
-    )
-
-
-def _limited(match: re.Match[str], limit: int) -> str:
-    """Return a quantifier with a limit; other parts of a pattern stay."""
-    if match["sign"] is None:
-        return match[0]
-    least = int(match["least"] or 0) if match["sign"][0] == "{" else int(match["sign"] == "+")
-    return f"{{{least},{least + limit}}}{match['suffix']}"
-
-
-def _paths(pattern: Iterable[tuple[Any, Any]]) -> float:
-    """Return the number of ways in which a parsed pattern may match a text: the product over its parts."""
-    paths = 1.0
-    for code, argument in pattern:
-        if code in (regex_codes.MAX_REPEAT, regex_codes.MIN_REPEAT):
-            least, most, part = argument
-            inner = _paths(part)
-            if inner == 1:
-                paths *= most - least + 1
-            else:
-                # Long repetitions of a part with choices exceed any limit.
-                paths *= inf if most > 50 else sum(inner**count for count in range(least, most + 1))
-        elif code is regex_codes.POSSESSIVE_REPEAT:
-            # Only a single character may be repeated possessively: Python 3.11.2 matches groups wrongly.
-            part = argument[2]
-            paths *= 1 if len(part) == 1 and _paths(part) == 1 and part.getwidth() == (1, 1) else inf
-        elif code is regex_codes.BRANCH:
-            paths *= sum(map(_paths, argument[1]))
-        elif code is regex_codes.SUBPATTERN:
-            paths *= _paths(argument[3])
-        elif code in (regex_codes.ASSERT, regex_codes.ASSERT_NOT):
-            paths *= 1 + _paths(argument[1])
-        elif code in (regex_codes.ATOMIC_GROUP, regex_codes.GROUPREF, regex_codes.GROUPREF_EXISTS):
-            return inf
-    return paths
-
-
 _PROSE = PlaceholderSyntax.prose
 # A text without a match has no such part: a fast test, before the slow patterns are tried.
 _MAY_HAVE_FIXED = re.compile(r"[%{<@$&\[_:~\d]|www\.")
@@ -524,6 +520,13 @@ _SAME_SIGNS = str.maketrans(
 _END_OF_SENTENCE = ".,;:!?'\"»"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _OPENING = frozenset(_BRACKETS.values())
+_BLOCK = re.compile(r"\{\{\s*(?:[#/^!>]|else\b)|\{[#/:@]|\{%|<%(?!=)|<\?php")
+"""The start, middle or end of a template block, which no word can stand in for."""
+_CODE = re.compile(
+    rf"\[/|\[(?:{BBCODES})[\]=]|\[[\w-]+[ =]|§.\Z|\|[cr]|\^\d\Z|\\[CcIiGgSsFf]\[|\\[Nnh]\Z|:[\w+-]+:\Z|[(*]"
+)
+"""Tags in square brackets, codes of games and of subtitles, names of emoji, and patterns of file names."""
+_START_OF_ADDRESS = re.compile(r"[\w.+-]++@|[a-z][a-z0-9+.-]*://|www\.|mailto:|tel:|sms:")
 PART_MARK = "\x00"
 """The character that replaces a recognized part of a text; it keeps its neighbors from forming another part."""
 MAX_IN_WORDS = 100
@@ -713,6 +716,20 @@ def is_number(part: str) -> bool:
     return bool(_NUMBER.fullmatch(part))
 
 
+def is_sign(part: str) -> bool:
+    """Whether a part is a tag, an entity or a pictogram, which no word can stand in for."""
+    if part[0] in "<&" and not part.startswith(("<%=", "<?=")):
+        return True
+    if part in "_&" or _BLOCK.match(part) or _CODE.match(part):
+        return True
+    return not any(map(str.isalnum, part.replace("⟦", "a"))) and part[0] not in "{%$#"
+
+
+def is_address(part: str) -> bool:
+    """Whether a part is an address, so that letters after it would become part of it."""
+    return bool(_START_OF_ADDRESS.match(part))
+
+
 def _digits(text: str) -> str:
     return "".join(filter(str.isdigit, text))
 
@@ -725,11 +742,7 @@ def _escaped(part: str) -> str:
 
 def _replace_parts(text: str, parts: Iterable[Part], replacement: str) -> str:
     """Return a text with a replacement in place of each of its parts."""
-    segments, position = [], 0
-    for _, start, end in parts:
-        segments.append(text[position:start])
-        position = end
-    return replacement.join([*segments, text[position:]])
+    return splice(text, [Edit(start, end, replacement) for _, start, end in parts])
 
 
 def _find_fixed(text: str, syntax: Syntax) -> Iterator[Part]:

@@ -97,6 +97,11 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def is_letter(character: str) -> bool:
+    """Whether a character is a letter or a digit of a script with spaces between words."""
+    return character.isalnum() and not WITHOUT_SPACES.match(character)
+
+
 def unspaced(text: str) -> bool:
     """Whether a text has letters of a script without spaces between words."""
     return bool(_UNSPACED_CHARACTER.search(text))

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitext.pair import Pair
-from bitext.protected_spans import PLACEHOLDERS, kept_parts, numbers
+from bitext.protected_spans import PLACEHOLDERS, StandIn, kept_parts, numbers
 from translucid.corpora.phrasebook import generate
-from translucid.data.placeholders import Masked, NameStandIn, _words, mask, masked_pairs
+from translucid.data.placeholders import Masked, _words, mask, masked_pairs
 from translucid.data.readers.corpus import SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.text_pipeline import TextPipeline
@@ -198,7 +198,7 @@ def test_the_source_alone_determines_the_pieces_of_its_placeholders():
 
 
 def test_names_are_put_back_in_the_target_and_counted_on_both_sides():
-    names = NameStandIn("Tom", "Mary Ann", "María Ana Sol"), NameStandIn("Bob", "Aoife", "Aoife")
+    names = StandIn("Tom", "Mary Ann", "María Ana Sol", is_term=True), StandIn("Bob", "Aoife", "Aoife", is_term=True)
     masked = Masked("Tom ⟦1⟧ Bob", {"⟦1⟧": "a b"}, names)
     assert masked.unmask("tom y Tom, Tomás TOM bob's ⟦1⟧ ⟦2⟧.") == (
         "María Ana Sol y María Ana Sol, Tomás TOM Aoife's a b ."

@@ -7,7 +7,6 @@ import pytest
 from bitext.protected_spans import (
     TABLE,
     PlaceholderSyntax,
-    bounded_pattern,
     differences,
     fixed_parts,
     is_non_translatable,
@@ -19,6 +18,7 @@ from bitext.protected_spans import (
     with_patterns,
     without_fixed,
 )
+from bitext.user_patterns import bounded_pattern
 from tests.growth import assert_linear
 
 PROSE, MESSAGE = PlaceholderSyntax.prose, PlaceholderSyntax.message

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitext.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
-from bitext.documents.stand_ins import LAST_LEVEL
+from bitext.documents.placeholders import LAST_LEVEL, PlaceholderStrategy, lost_and_invented_doubts
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from bitext.protected_spans import PlaceholderSyntax, differences, kept_parts
 from tests.growth import assert_linear

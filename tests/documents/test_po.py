@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitext.documents.document import Target, read_document
-from bitext.documents.splicing import Edit, splice
 from bitext.documents.strings.messages import message_spans
 from bitext.documents.strings.plural_forms import PluralForms
 from bitext.documents.strings.po import broken_format, quoted
 from bitext.documents.tagged_text import TaggedText
+from bitext.protected_spans import Edit, splice
 from bitext.readers.po import unescaped
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
 from translucid.ground.errors import UserError

@@ -7,8 +7,7 @@ import pytest
 
 from bitext.documents.document import KINDS, Target, read_document
 from bitext.documents.placeholders import PlaceholderStrategy
-from bitext.documents.stand_ins import parts_of
-from bitext.documents.tagged_text import TaggedText
+from bitext.documents.tagged_text import TaggedText, parts_of
 from bitext.protected_spans import TABLE, PlaceholderSyntax
 from tests.documents.changing import ENGLISH_SPANISH, placed_and_filled
 from tests.probes.samples import PROSE, STRINGS

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-from bitext.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile, splice
+from bitext.documents.spans import LINE_END, TextFile
+from bitext.documents.tagged_text import LINE_BREAKS
+from bitext.protected_spans import Edit, splice
 from translucid.ground.errors import UserError
 
 

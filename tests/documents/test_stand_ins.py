@@ -2,24 +2,10 @@
 
 import pytest
 
-from bitext.documents.stand_ins import (
-    LAST_LEVEL,
-    Unit,
-    cut_at_marks,
-    is_address,
-    is_letter,
-    is_sign,
-    letters_before,
-    merged,
-    needed_spaces,
-    numbers_of,
-    occurrences,
-    parts_of,
-    stand_in_names,
-    unit_of,
-)
-from bitext.documents.tagged_text import Mark, TaggedText
-from bitext.protected_spans import PlaceholderSyntax
+from bitext.documents.placeholders import LAST_LEVEL, Unit, merged, needed_spaces, numbers_of, stand_in_names, unit_of
+from bitext.documents.tagged_text import Mark, TaggedText, cut_at_marks, letters_before, parts_of, spans_between
+from bitext.protected_spans import PlaceholderSyntax, StandIn, is_address, is_sign, restored
+from bitext.words import is_letter
 
 
 def message(text, *marks):
@@ -196,9 +182,21 @@ def digits(needs):
 
 
 def test_a_stand_in_is_found_as_a_word():
-    assert occurrences("Tom", TaggedText("Tom, Tomas aTom Tom1 éTom (Tom)")) == [(0, 3), (27, 30)]
-    assert occurrences("47", TaggedText("47kg 147 47.5 4.47 47, 47. 4,47 470")) == [(0, 2), (19, 21), (23, 25)]
-    assert occurrences("⟦1⟧", TaggedText("a⟦1⟧⟦1⟧b")) == [(1, 4), (4, 7)]
-    assert occurrences("Tom", TaggedText("Max")) == []
+    def spans(word, text, *marks, is_term=False):
+        stand_in = StandIn(word, "{x}", "{x}", is_term)
+        assert stand_in.count(text) == len(list(stand_in.found_in(text)))
+        return spans_between(TaggedText(text, marks), [mark.offset for mark in marks], stand_in.found_in)
+
+    assert spans("Tom", "Tom, Tomas aTom Tom1 éTom (Tom)") == [(0, 3), (27, 30)]
+    assert spans("47", "47kg 147 47.5 4.47 47, 47. 4,47 470") == [(0, 2), (19, 21), (23, 25)]
+    assert spans("⟦1⟧", "a⟦1⟧⟦1⟧b") == [(1, 4), (4, 7)]
+    assert spans("Tom", "Max") == spans("Tom", "tom TOM") == []
+    assert spans("Tom", "Tomは Tomы") == [(0, 3), (5, 8)]
+    assert spans("golf", "Golf golf GOLF golfы golfs", is_term=True) == [(0, 4), (5, 9)]
     marks = Mark(1, "<b>"), Mark(4, "</b>"), Mark(7, "<i>")
-    assert occurrences("Tom", TaggedText("aTomb Tom", marks)) == [(1, 4)]  # marks end words and split them
+    assert spans("Tom", "aTomb Tom", *marks) == [(1, 4)]  # marks end words and split them
+
+
+def test_stand_ins_are_replaced_once():
+    stand_ins = [StandIn("Ana", "Tom", "golf", True), StandIn("golf", "Ana", "Ana", True), StandIn("47", "%d", "%d")]
+    assert restored("Ana golf 47 Golf 147", stand_ins) == "golf Ana %d Ana 147"

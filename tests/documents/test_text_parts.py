@@ -15,8 +15,8 @@ from bitext.documents.kept_elements import (
     with_separate_words,
     with_wordless_elements,
 )
-from bitext.documents.splicing import Edit as TextEdit
 from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.protected_spans import Edit as TextEdit
 
 XYZ = TaggedText("abcdef", (Mark(1, "<x>"), Mark(3, "<y>"), Mark(6, "<z>")))
 

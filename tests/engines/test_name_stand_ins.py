@@ -4,8 +4,9 @@ import itertools
 
 import pytest
 
+from bitext.protected_spans import StandIn
 from translucid.api.translator import Translator
-from translucid.data.placeholders import Masked, NameStandIn
+from translucid.data.placeholders import Masked
 from translucid.data.text_pipeline import TextPipeline
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.name_stand_ins import USUAL_NOUNS, NameStandIns
@@ -176,7 +177,10 @@ def test_a_name_within_a_placeholder_or_an_address_is_none(tokenizer, text):
 
 
 def test_names_are_put_back_as_whole_words_and_count_as_many_words():
-    names = NameStandIn("Ana", "Acme Cloud", "la Nube Acme"), NameStandIn("golf", "Ferblat", "Ana Lyst")
+    names = (
+        StandIn("Ana", "Acme Cloud", "la Nube Acme", is_term=True),
+        StandIn("golf", "Ferblat", "Ana Lyst", is_term=True),
+    )
     masked = Masked("I see Ana", {}, names)
     assert masked.unmask("Golf: Ana, no a Anabel ni a golf.") == "Ana Lyst: la Nube Acme, no a Anabel ni a Ana Lyst."
     assert masked.sizes(["Veo", "Ana,", "Anabel"]) == [1, 3, 1]

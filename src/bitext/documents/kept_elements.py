@@ -19,8 +19,6 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from bitext.documents.spans import DIRECTION_SIGNS
-from bitext.documents.splicing import Edit as TextEdit
-from bitext.documents.stand_ins import is_address, is_letter, letters_before, parts_of, with_letters
 from bitext.documents.tag_projection import PUNCTUATION, Span
 from bitext.documents.tagged_text import (
     CLOSING,
@@ -28,14 +26,17 @@ from bitext.documents.tagged_text import (
     Mark,
     Side,
     TaggedText,
+    letters_before,
     matched_tags,
     nested,
+    parts_of,
     separates_words,
     stands_for_text,
     tag_tree,
 )
-from bitext.protected_spans import UNITS, kept_parts
-from bitext.words import WITHOUT_SPACES, without_edges
+from bitext.protected_spans import UNITS, is_address, kept_parts
+from bitext.protected_spans import Edit as TextEdit
+from bitext.words import WITHOUT_SPACES, is_letter, without_edges
 
 MOST_COPIES = 24
 """The largest number of elements of a text whose content the model sees: each is searched for in the translation."""
@@ -112,27 +113,6 @@ def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: boo
             return result
         for i in lost:
             hide[i] = True
-
-
-def with_glued_letters(source: TaggedText) -> TaggedText:
-    """Return a text in which each mark for a placeholder is one mark with its letters, as in `v<x/>` and `<x/>px`."""
-    pieces: list[str | Mark] = []
-    counts = Counter(source.mark_offsets)
-    others = set(counts)
-    position = index = 0
-    for i, mark in enumerate(source.marks):
-        if not stands_for_text(mark) or counts[mark.offset] > 1:
-            continue
-        others.remove(mark.offset)
-        start, end = with_letters(source.text, mark.offset, others, position)
-        others.add(mark.offset)
-        if start < end:
-            pieces += _slice(source, position, start, index, i).parts
-            content = _slice(source, start, end, i, i + 1)
-            pieces.append(KeptElement(start, content.full_text, parts=tuple(content.parts)))
-            position, index = end, i + 1
-    pieces += _slice(source, position, len(source.text), index, len(source.marks)).parts
-    return TaggedText.of(pieces, source.syntax)
 
 
 def find_copies(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy]], set[str]]:
@@ -355,9 +335,9 @@ def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool
     visible: list[tuple[int, int, KeptElement]] = []
     position = mark_index = removed = 0
     for i, element in enumerate(elements):
-        pieces += _slice(source, position, element.start, mark_index, element.first_mark).parts
+        pieces += sliced(source, position, element.start, mark_index, element.first_mark).parts
         position, mark_index = element.end, element.last_mark + 1
-        content = _slice(source, element.start, element.end, element.first_mark, mark_index)
+        content = sliced(source, element.start, element.end, element.first_mark, mark_index)
         kept_element = KeptElement(element.start, content.full_text, parts=tuple(content.parts))
         if hide[i]:
             pieces.append(kept_element)
@@ -365,7 +345,7 @@ def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool
         else:
             pieces.append(content.text)
             visible.append((i, position - removed - len(content.text.lstrip()), kept_element))
-    pieces += _slice(source, position, len(source.text), mark_index, len(source.marks)).parts
+    pieces += sliced(source, position, len(source.text), mark_index, len(source.marks)).parts
     result = TaggedText.of(pieces, source.syntax)
     copies: list[Copy] = []
     spans: dict[str, list[Span]] = {}
@@ -383,7 +363,7 @@ def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool
     return Collapsed(result, tuple(copies)), lost
 
 
-def _slice(source: TaggedText, start: int, end: int, first: int, last: int) -> TaggedText:
+def sliced(source: TaggedText, start: int, end: int, first: int, last: int) -> TaggedText:
     """Return a range of a text with a range of its marks."""
     marks = (replace(mark, offset=mark.offset - start) for mark in source.marks[first:last])
     return TaggedText(source.text[start:end], tuple(marks))

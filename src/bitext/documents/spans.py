@@ -1,7 +1,11 @@
-"""Spans of text and marks: how parts of a text become spans, and translations replace the spans."""
+"""The text of a file and its spans: how parts of the text become spans, and translations replace these.
+
+Every other byte of the file is kept.
+"""
 
 from __future__ import annotations
 
+import codecs
 import re
 from bisect import bisect_left
 from collections import defaultdict
@@ -12,10 +16,15 @@ from typing import NamedTuple
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import MOST_PARTS, Target, TooManyParts
-from bitext.documents.splicing import Edit, splice
 from bitext.documents.tagged_text import Mark, Side, TaggedText, matched_tags
-from bitext.protected_spans import PlaceholderSyntax, is_non_translatable
+from bitext.errors import UserError
+from bitext.protected_spans import Edit, PlaceholderSyntax, is_non_translatable, splice
 
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+LINE_END = r"(?:\r{0,7}\n|\r(?!\r{0,6}\n))"
+"""A line end. Programs that convert line ends twice write more than one carriage return."""
 DIRECTION_SIGNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """The Unicode controls of writing direction (such as U+200F), written as the content of a character class."""
 DIRECTION_OF_HTML = re.compile(rf"[{DIRECTION_SIGNS}]|&(?:lrm|rlm|#820[67]|#x200[ef]);", re.IGNORECASE)
@@ -26,6 +35,71 @@ BLANK_OF_HTML = re.compile(rf"(?:\s|&nbsp;|&#160;|&#xa0;|{DIRECTION_OF_HTML.patt
 _BLANK_CHARACTER = re.compile(rf"[\s{DIRECTION_SIGNS}]")
 # The white space that HTML collapses; a non-breaking space is not part of it.
 _FOLDED = re.compile(r"[ \t\r\n\f]+")
+
+
+class TextFile(NamedTuple):
+    """The decoded content of a text file."""
+
+    text: str
+    encoding: str
+    bom: bytes
+    """The byte order mark, or nothing; it is not part of the text."""
+    name: str = ""
+    """The file name for messages."""
+
+    @classmethod
+    def of(cls, name: str, content: bytes, encoding: str | None = None) -> TextFile:
+        """Decode the content of a file.
+
+        Args:
+            name: the file name for messages.
+            content: the bytes; a byte order mark determines the encoding.
+            encoding: the encoding that the file declares, for files without a byte order mark; UTF-8 by default.
+
+        Raises:
+            UserError: the bytes are not valid in that encoding.
+        """
+        bom, codec = b"", encoding or "utf-8"
+        for candidate, bom_encoding in _BOMS.items():
+            if content.startswith(candidate):
+                bom, codec = candidate, bom_encoding
+        try:
+            text = content[len(bom) :].decode(codec)
+            if text.encode(codec) == content[len(bom) :]:
+                return cls(text, codec, bom, name)
+            line = None
+        except LookupError as error:
+            raise UserError(
+                f"is in an encoding that is not known, {codec}", file=name, fix="Save it as UTF-8."
+            ) from error
+        except UnicodeError as error:
+            line = content.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        raise UserError(f"is not {codec.upper()}", file=name, line=line, fix="Save it as UTF-8.")
+
+    @property
+    def line_end(self) -> str:
+        """The line end for new lines: the first with both CR and LF if there is one, else the one in use."""
+        match = re.search(r"\r{1,7}\n", self.text)
+        if match:
+            return match[0]
+        return "\r" if "\r" in self.text and "\n" not in self.text else "\n"
+
+    @property
+    def hard_space(self) -> str:
+        """The non-breaking space for new HTML: the entity if the text uses it, else the character."""
+        return "&nbsp;" if "&nbsp;" in self.text else "\N{NO-BREAK SPACE}"
+
+    def line(self, offset: int) -> int:
+        """Return the number, from 1, of the line of a character; linear in `offset`, so only for messages."""
+        return self.text.count("\n", 0, offset) + 1
+
+    def spliced(self, edits: Iterable[Edit]) -> bytes:
+        """Return the content with edits; characters that the encoding lacks are written as `&#...;`.
+
+        Halves of surrogate pairs, which cannot be encoded, become U+FFFD.
+        """
+        encodable = (edit._replace(new=_SURROGATE.sub("\ufffd", edit.new)) for edit in edits)
+        return self.bom + splice(self.text, encodable).encode(self.encoding, "xmlcharrefreplace")
 
 
 _NUMERAL = r"[(\[]?(?=[{0}])C{{0,3}}(?:XC|XL|L?X{{0,3}})(?:IX|IV|V?I{{0,3}})[.)\]:]?"

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import attrgetter
 from typing import TypeAlias
 
-from bitext.documents.splicing import LINE_BREAKS, Edit, splice
-from bitext.protected_spans import PlaceholderSyntax, Syntax, with_patterns
+from bitext.protected_spans import PART_MARK, Edit, Part, PlaceholderSyntax, Syntax, kept_parts, splice, with_patterns
 from bitext.words import WITHOUT_SPACES
 
+_BREAK = r"\r\n\v\f\x1c-\x1e\x85\u2028\u2029"
+LINE_BREAKS = re.compile(rf"(?<![ \t])[ \t]*+[{_BREAK}][ \t{_BREAK}]*+")
+"""One or more line ends, including the characters that only some programs treat as line ends."""
 _WHITE = " \t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """White space except non-breaking spaces, which authors write on purpose."""
 
@@ -201,6 +203,43 @@ def stands_for_text(mark: Mark) -> bool:
     """Whether a mark of XLIFF or TMX may stand for a text, such as a number, and not for a line end."""
     is_single = mark.side is Side.alone and bool(_STANDS_FOR_TEXT.match(mark.raw))
     return is_single and not _BREAKS_LINES.match(mark.raw)
+
+
+def parts_of(marked: TaggedText) -> list[tuple[str, int, int]]:
+    """Return the parts that `kept_parts` yields, with their spans; marks end words, as in `%s<b>dogs</b>`."""
+    spans = spans_between(marked, marked.mark_offsets, lambda text: kept_parts(text, marked.syntax))
+    return [(marked.text[start:end], start, end) for start, end in spans]
+
+
+def letters_before(text: str, parts: Iterable[tuple[str, int, int]]) -> list[int]:
+    """Return the number of letters outside of parts before each character of a text, and before its end."""
+    letters = list(map(str.isalpha, text))
+    for _, start, end in parts:
+        letters[start:end] = [False] * (end - start)
+    return [0, *accumulate(letters)]
+
+
+def spans_between(
+    marked: TaggedText, offsets: Iterable[int], find: Callable[[str], Iterable[Part]]
+) -> list[tuple[int, int]]:
+    """Return the spans of the parts that a function finds, where words end at some offsets, such as those of marks."""
+    text, cuts = _cut(marked.text, offsets)
+    positions = [cut + i for i, cut in enumerate(cuts)]
+    spans = []
+    for _, start, end in find(text):
+        spans.append((start - bisect_left(positions, start), end - bisect_left(positions, end)))
+    return spans
+
+
+def cut_at_marks(marked: TaggedText) -> str:
+    """Return a text with the character `PART_MARK` in place of each mark within it."""
+    return _cut(marked.text, marked.mark_offsets)[0]
+
+
+def _cut(text: str, offsets: Iterable[int]) -> tuple[str, list[int]]:
+    """Return a text with the character `PART_MARK` at the offsets within it, and these in order."""
+    cuts = sorted({offset for offset in offsets if 0 < offset < len(text)})
+    return PART_MARK.join(text[start:end] for start, end in pairwise([0, *cuts, len(text)])), cuts
 
 
 def is_space(character: str) -> bool:

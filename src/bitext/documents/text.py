@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import DIRECTION_SIGNS, is_numeral
-from bitext.documents.splicing import Edit, TextFile
+from bitext.documents.spans import DIRECTION_SIGNS, TextFile, is_numeral
 from bitext.documents.tagged_text import TaggedText
 from bitext.languages import Languages
+from bitext.protected_spans import Edit
 
 _LINE = re.compile(rf"[^\s{DIRECTION_SIGNS}](?:[^\r\n]*[^\s{DIRECTION_SIGNS}])?")
 

@@ -161,6 +161,12 @@ class SegmentTranslator:
         return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in matches)
 
 
+def complete_alternatives(source: Source[TaggedText], translation: AnyTranslation) -> list[str]:
+    """Return the alternatives of a text that have everything that must stay, such as placeholders and numbers."""
+    strategy = PlaceholderStrategy.first(source.text)
+    return [text for text in translation.alternatives if strategy.after(text) is None]
+
+
 def shown_matches(translator: Translator, recall: Recall) -> Translator:
     """Return a translator whose model reads near matches, if it was trained with them (data.fuzzy_matches)."""
     threshold = translator.configuration.data.fuzzy_matches

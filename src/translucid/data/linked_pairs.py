@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from bitext.pair import Pair
+from bitext.protected_spans import Edit, splice
 from bitext.words import LINKED_WORD
 from translucid.data.readers.corpus import SyntheticPair
 
@@ -37,31 +38,14 @@ class LinkedSyntheticPair(LinkedPair, SyntheticPair):  # type: ignore[misc]  # m
     """A linked pair whose source was written by a model."""
 
 
-class Edit(NamedTuple):
-    """The replacement of a part of a text."""
-
-    start: int
-    end: int
-    text: str
-
-
 def edited(pair: Pair, source: Sequence[Edit], target: Sequence[Edit] = ()) -> Pair:
     """Return a pair with edits of its texts; they are in order and do not overlap. Its links follow the words."""
-    changed = pair._replace(source=with_edits(pair.source, source), target=with_edits(pair.target, target))
+    changed = pair._replace(source=splice(pair.source, source), target=splice(pair.target, target))
     changed.of_document(pair.document)
     if not isinstance(pair, LinkedPair):
         return changed
     sources, targets = moved_words(pair.source, source), moved_words(pair.target, target)
     return LinkedPair.of(changed, ((sources[s], targets[t]) for s, t in pair.links))
-
-
-def with_edits(text: str, edits: Sequence[Edit]) -> str:
-    """Return a text with edits, which are in order and do not overlap."""
-    pieces, position = [], 0
-    for start, end, replacement in edits:
-        pieces += [text[position:start], replacement]
-        position = end
-    return "".join([*pieces, text[position:]])
 
 
 def moved_words(text: str, edits: Sequence[Edit]) -> list[int]:
@@ -72,7 +56,7 @@ def moved_words(text: str, edits: Sequence[Edit]) -> list[int]:
     >>> moved_words("see {{ a b }} now", [Edit(4, 13, "⟦1⟧")])
     [0, 1, 1, 1, 1, 2]
     """
-    starts = [match.start() for match in LINKED_WORD.finditer(with_edits(text, edits))]
+    starts = [match.start() for match in LINKED_WORD.finditer(splice(text, edits))]
     moved = []
     for match in LINKED_WORD.finditer(text):
         offset, shift = match.start(), 0

@@ -11,13 +11,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
 from bitext.pair import Pair
-from bitext.protected_spans import PLACEHOLDERS, Part, PlaceholderSyntax, Syntax, kept_parts, with_patterns
+from bitext.protected_spans import (
+    PLACEHOLDERS,
+    Edit,
+    Part,
+    PlaceholderSyntax,
+    StandIn,
+    Syntax,
+    kept_parts,
+    restored,
+    splice,
+    with_patterns,
+)
 from bitext.words import linked_words
-from translucid.data.linked_pairs import Edit, edited, with_edits
+from translucid.data.linked_pairs import edited
 from translucid.data.tokenizing.pieces import RESERVED_PIECES
 from translucid.ground.special import SPELLINGS
 
@@ -32,17 +44,6 @@ _ANOTHER_WORD = 0.3
 """The probability that a second word is replaced, and after it a third, and so on."""
 
 
-class NameStandIn(NamedTuple):
-    """A common name or noun that replaces another one in a text (`engines/name_stand_ins.py`)."""
-
-    word: str
-    """The word that the model reads."""
-    source: str
-    """The name in the source."""
-    target: str
-    """The name in the translation."""
-
-
 class Masked(NamedTuple):
     """A text in which vocabulary pieces replace the parts that a translation must not change."""
 
@@ -50,7 +51,7 @@ class Masked(NamedTuple):
     """The text that the model reads."""
     parts: dict[str, str]
     """The part that each piece stands for."""
-    names: tuple[NameStandIn, ...] = ()
+    names: tuple[StandIn, ...] = ()
     """The names that were replaced by other words."""
     syntax: Syntax = PlaceholderSyntax.prose
     """The syntax of the parts."""
@@ -60,10 +61,7 @@ class Masked(NamedTuple):
 
         Pieces that stand for nothing are removed, and so are the marks of terms and near matches.
         """
-        if self.names:
-            names = {name.word.casefold(): name.target for name in self.names}
-            pattern = name_pattern([name.word for name in self.names])
-            text = pattern.sub(lambda match: names[match[0].casefold()], text)
+        text = restored(text, self.names)
         return _PIECE.sub(lambda match: self.parts.get(match[0], ""), text)
 
     def mask_target(self, text: str) -> str:
@@ -92,14 +90,8 @@ class Masked(NamedTuple):
         """
         masked = self
         if in_source:
-            masked = self._replace(names=tuple(name._replace(target=name.source) for name in self.names))
+            masked = self._replace(names=tuple(replace(name, target=name.source) for name in self.names))
         return [max(len(linked_words(masked.unmask(word))), 1) for word in words]
-
-
-def name_pattern(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for whole words; a capital is allowed, as at the beginning of a sentence."""
-    alternatives = [f"(?i:{re.escape(word[:1])}){re.escape(word[1:])}" for word in words]
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(alternatives)})(?![^\W_])")
 
 
 def mask(text: str, patterns: Sequence[str] = ()) -> Masked:
@@ -155,7 +147,7 @@ def _masked_pair(pair: Pair, share: float, seed: int, syntax: Syntax) -> Pair:
 
 def _with_pieces(text: str, parts: Iterable[Part], pieces: Mapping[str, str]) -> str:
     """Return a text with a piece in place of each part that has one."""
-    return with_edits(text, _pieces_for(parts, pieces))
+    return splice(text, _pieces_for(parts, pieces))
 
 
 def _pieces_for(parts: Iterable[Part], pieces: Mapping[str, str]) -> list[Edit]:

@@ -14,9 +14,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from bitext.languages import script_of
-from bitext.protected_spans import PLACEHOLDERS
+from bitext.protected_spans import PLACEHOLDERS, Edit, StandIn, splice
 from bitext.words import capitalized, unspaced, words_in, words_without_signs
-from translucid.data.placeholders import NameStandIn, name_pattern
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import Hypothesis
@@ -135,23 +134,21 @@ class NameStandIns:
         lowered_text = masked.text.casefold()
         # A word that the text already has could not be distinguished from the stand-in.
         unused = (word for word in words if word.casefold() not in lowered_text)
-        names: dict[str, NameStandIn] = {}
-        parts = []
-        offset = 0
+        names: dict[str, StandIn] = {}
+        edits = []
         for match in matches:
             if match.text not in names:
                 word = next(unused, None)
                 if word is None:
                     continue
-                names[match.text] = NameStandIn(word, match.text, match.targets[0])
+                names[match.text] = StandIn(word, match.text, match.targets[0], is_term=True)
             word = names[match.text].word
             if not any(map(str.isalnum, masked.text[: match.start])):  # at the beginning of the sentence
                 word = capitalized(word)
-            parts += [masked.text[offset : match.start], word]
-            offset = match.end
+            edits.append(Edit(match.start, match.end, word))
         if not names:
             return None
-        text = "".join([*parts, masked.text[offset:]])
+        text = splice(masked.text, edits)
         (ids,) = self.tokenizer.encode_source([text])
         return replace(piece, ids=[*ids, SPECIAL.end], masked=masked._replace(text=text, names=tuple(names.values())))
 
@@ -189,8 +186,7 @@ class NameStandIns:
             return True
         text = self.tokenizer.decode(hypothesis.tokens)
         for name in piece.masked.names:
-            pattern = name_pattern([name.word])
-            expected, actual = len(pattern.findall(piece.masked.text)), len(pattern.findall(text))
+            expected, actual = name.count(piece.masked.text), name.count(text)
             if actual < expected or (actual > expected and not allow_more):
                 return False
         return True

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from bitext.languages import Languages, find_code
-from bitext.protected_spans import PLACEHOLDERS, bounded_pattern
+from bitext.protected_spans import PLACEHOLDERS
+from bitext.user_patterns import bounded_pattern
 from translucid.data.document_context import MAX_SENTENCES
 from translucid.data.filtering import Filter
 from translucid.data.readers.corpus import Direction

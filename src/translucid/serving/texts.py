@@ -18,14 +18,13 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Document, Segment, Target, read_document
-from bitext.documents.placeholders import PlaceholderStrategy
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_fragment import Elements, XmlFragment
 from bitext.memory.translation_memory import Recall
 from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
-from translucid.api.segment_translator import SegmentTranslator
+from translucid.api.segment_translator import SegmentTranslator, complete_alternatives
 from translucid.data.document_context import Source, lines_before
 from translucid.data.sentences import split_sentences
 from translucid.ground.errors import UserError
@@ -326,7 +325,7 @@ async def _translate_sentences(
     translations = await task.result(queue_sentences(task, served, sentences, alternatives + 1))
     syntax = with_patterns(PlaceholderSyntax.message, served.translator.protected)
     sources = [Source(TaggedText(text, syntax=syntax), before) for text, before in sentences]
-    complete = await off_the_loop(size, lambda: list(map(_complete, sources, translations)))
+    complete = await off_the_loop(size, lambda: list(map(complete_alternatives, sources, translations)))
     incomplete = [i for i, translation in enumerate(translations) if translation.text not in complete[i][:1]]
     retranslated: list[Target] = []
     if incomplete:
@@ -362,12 +361,6 @@ def _merge_known(
             versions += model_translations[sentence].versions
         results.append(TextTranslation(list(dict.fromkeys(versions)), None, "memory"))
     return results
-
-
-def _complete(source: Source[TaggedText], translation: AnyTranslation) -> list[str]:
-    """Return the alternatives that have everything that must stay, such as placeholders and numbers."""
-    strategy = PlaceholderStrategy.first(source.text)
-    return [text for text in translation.alternatives if strategy.after(text) is None]
 
 
 def _from_target(target: Target, complete: Sequence[str]) -> TextTranslation:

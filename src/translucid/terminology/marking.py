@@ -13,8 +13,9 @@ from random import Random
 from typing import NamedTuple
 
 from bitext.pair import Pair
+from bitext.protected_spans import Edit, splice
 from bitext.words import Word, capitalized
-from translucid.data.linked_pairs import Edit, edited, with_edits
+from translucid.data.linked_pairs import edited
 from translucid.data.tokenizing.pieces import TERM
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
@@ -37,7 +38,7 @@ def marked(source: str, markings: Iterable[Marking]) -> str:
 
     The first mark is inserted before the space before the word, so that the pieces of all other words do not change.
     """
-    return with_edits(source, marking_edits(source, markings))
+    return splice(source, marking_edits(source, markings))
 
 
 def marking_edits(source: str, markings: Iterable[Marking]) -> list[Edit]:

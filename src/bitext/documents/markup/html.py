@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 from bitext.cancellation import between_steps
 from bitext.documents.document import MOST_PARTS, Segment, SegmentList, Target, TooManyParts
 from bitext.documents.markup.html_elements import IMPLIED, VOID, Attribute, Tag, is_inline
-from bitext.documents.spans import BLANK_OF_HTML, DIRECTION_OF_HTML, Part, Span, Spans, spanned
-from bitext.documents.splicing import Edit, TextFile
+from bitext.documents.spans import BLANK_OF_HTML, DIRECTION_OF_HTML, Part, Span, Spans, TextFile, spanned
 from bitext.documents.tagged_text import Side
 from bitext.errors import UserError
 from bitext.languages import Languages, new_direction, same_language, usual_code
+from bitext.protected_spans import Edit
 
 DEEPEST = 500
 """The largest depth of nested elements."""

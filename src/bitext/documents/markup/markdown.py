@@ -18,10 +18,10 @@ from bitext.documents.document import Segment, SegmentList, Target
 from bitext.documents.markup.html_elements import VOID
 from bitext.documents.markup.markdown_blocks import Block, Kind, blocks
 from bitext.documents.markup.markdown_inline import Construct, constructs, parser, texts_in_expression, title_of
-from bitext.documents.spans import BLANK_OF_HTML, Part, Span, Spans, spanned
-from bitext.documents.splicing import Edit, TextFile
+from bitext.documents.spans import BLANK_OF_HTML, Part, Span, Spans, TextFile, spanned
 from bitext.documents.tagged_text import Side, TaggedText
 from bitext.languages import Languages
+from bitext.protected_spans import Edit
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])|(&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});)")
 _SPECIAL = re.compile(

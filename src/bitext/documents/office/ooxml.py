@@ -20,7 +20,6 @@ from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
 from bitext.documents.document import Segment, Target
-from bitext.documents.splicing import Edit
 from bitext.documents.strings.messages import is_language
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from bitext.documents.xml.xml_file import (
@@ -47,6 +46,7 @@ from bitext.documents.xml.xml_file import (
 )
 from bitext.documents.zip_container import ZipContainer
 from bitext.languages import Languages, code_with_region, new_direction
+from bitext.protected_spans import Edit
 from bitext.readers.xml_elements import Element, Piece
 
 _SPACES = {

@@ -11,8 +11,7 @@ from functools import partial
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import Part, Span, Spans, spanned
-from bitext.documents.splicing import TextFile
+from bitext.documents.spans import Part, Span, Spans, TextFile, spanned
 from bitext.documents.strings.messages import DIVIDER, divided, is_language, tagged_parts, wraps
 from bitext.documents.tagged_text import Side
 from bitext.errors import UserError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bitext.cancellation import between_steps
-from bitext.documents.splicing import TextFile
+from bitext.documents.spans import TextFile
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.string_document import Strings, unescaped
 from bitext.errors import UserError

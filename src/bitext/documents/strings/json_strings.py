@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import LONGEST_NOTE, Target
-from bitext.documents.splicing import Edit, TextFile
+from bitext.documents.spans import TextFile
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.string_document import Strings, unicode_escape
 from bitext.errors import UserError
 from bitext.languages import Languages, usual_code
+from bitext.protected_spans import Edit
 
 DEEPEST = 200
 """The largest depth of nested objects and lists."""

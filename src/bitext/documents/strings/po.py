@@ -16,14 +16,13 @@ from unicodedata import east_asian_width
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target, sentence
-from bitext.documents.spans import Span, Spans
-from bitext.documents.splicing import LINE_END, Edit, TextFile
+from bitext.documents.spans import LINE_END, Span, Spans, TextFile
 from bitext.documents.strings.documentation_markup import markup_of
 from bitext.documents.strings.messages import message_spans, message_writer
 from bitext.documents.strings.plural_forms import PluralForms, place_of_form
 from bitext.errors import UserError
 from bitext.languages import Languages, usual_code
-from bitext.protected_spans import FORMATS, PlaceholderSyntax, fixed_parts, syntax_of_flags
+from bitext.protected_spans import FORMATS, Edit, PlaceholderSyntax, fixed_parts, syntax_of_flags
 from bitext.readers.po import NAMED, Entry, entries
 
 OURS = "# translucid:"

@@ -10,7 +10,7 @@ import re
 from functools import partial
 
 from bitext.cancellation import between_steps
-from bitext.documents.splicing import TextFile
+from bitext.documents.spans import TextFile
 from bitext.documents.strings.messages import QUOTED, is_language
 from bitext.documents.strings.string_document import Strings, unescaped
 from bitext.errors import UserError

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import Spans
-from bitext.documents.splicing import Edit, TextFile
+from bitext.documents.spans import Spans, TextFile
 from bitext.documents.strings.messages import message_spans, message_writer
+from bitext.protected_spans import Edit
 
 
 def unescaped(raw: str, escape: re.Pattern[str], letter_escapes: Mapping[str, str]) -> str:

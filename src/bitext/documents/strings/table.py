@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import MOST_CELLS, MOST_COLUMNS
-from bitext.documents.splicing import TextFile
+from bitext.documents.spans import TextFile
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.string_document import Strings
 from bitext.errors import UserError

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import Spans
-from bitext.documents.splicing import Edit, TextFile
+from bitext.documents.spans import Spans, TextFile
 from bitext.documents.strings.messages import is_language, message_spans
 from bitext.documents.strings.plural_forms import ORDER, categories, place_of_form
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xliff import agree
 from bitext.errors import UserError
 from bitext.languages import Languages, usual_code
+from bitext.protected_spans import Edit
 from bitext.readers.tmx import matching_code
 
 _UNTRANSLATED = ("new", "")

@@ -15,7 +15,7 @@ import yaml
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import max_segments
-from bitext.documents.splicing import TextFile
+from bitext.documents.spans import TextFile
 from bitext.documents.strings.json_strings import note_of_keys
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.string_document import Strings, unicode_escape

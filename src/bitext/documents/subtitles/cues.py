@@ -19,11 +19,11 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import DIRECTION_SIGNS, Part, Span, Spans, spanned
-from bitext.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile
-from bitext.documents.tagged_text import Side, TaggedText, outer_space
+from bitext.documents.spans import DIRECTION_SIGNS, LINE_END, Part, Span, Spans, TextFile, spanned
+from bitext.documents.tagged_text import LINE_BREAKS, Side, TaggedText, outer_space
 from bitext.errors import UserError
 from bitext.languages import Languages
+from bitext.protected_spans import Edit
 
 Kind = Literal["speech", "sound", "song"]
 

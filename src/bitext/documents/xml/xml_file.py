@@ -21,8 +21,7 @@ from xml.sax.saxutils import unescape
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target, completed
-from bitext.documents.spans import is_numeral, margins, trimmed
-from bitext.documents.splicing import TextFile
+from bitext.documents.spans import TextFile, is_numeral, margins, trimmed
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from bitext.errors import UserError
 from bitext.protected_spans import PlaceholderSyntax, is_non_translatable

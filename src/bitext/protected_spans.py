@@ -6,8 +6,8 @@ prose may contain with another meaning (`%1`, `:name`, `[name]`) hold only where
 the file says so. The same patterns mask a source and check its translation. Users add patterns (`data.protected`).
 Numbers, which languages write differently, are compared by their digits, or as a whole if signs join them.
 
-A model reads a `StandIn` in place of a span that it would spoil. Segments of documents (`documents/placeholders.py`), and
-in Translucid the pieces of a vocabulary and the names of a term list, choose them; they are found and restored here.
+A model reads a `StandIn` in place of a span that it would spoil: in segments of documents
+(`documents/placeholders.py`), and in Translucid as a piece of the vocabulary or as a name of a term list.
 
 Every pattern takes linear time: each repetition is possessive or bounded, and stops at a character that may begin
 another match.

@@ -27,9 +27,9 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.kernels.devices import configure_process
 from translucid.models.build import build_model
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.frozen import trainable
 from translucid.training.objective import batch_loss
 from translucid.training.optimizer import Optimizer
+from translucid.training.weights import trainable
 
 IMAGES, CAPTIONS, CELLS, FEATURES, WIDTH, VOCABULARY = 32, 5, 49, 1280, 512, 3000
 

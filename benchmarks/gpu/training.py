@@ -17,8 +17,8 @@ from benchmarks.peers.modules import Tutorial
 from translucid.data.batching import Batch
 from translucid.ground.console import Console
 from translucid.runs.configuration import Configuration
-from translucid.training.precision import choose_precision
-from translucid.training.record import Display
+from translucid.training.hardware.precision import choose_precision
+from translucid.training.records.record import Display
 from translucid.training.trainer import Trainer
 
 Update = Callable[[], int]

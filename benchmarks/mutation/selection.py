@@ -15,8 +15,8 @@ TESTS = {
     "models": "models contracts reference layers runs/test_configuration.py decoding api/test_translator.py "
     "devices/test_models.py",
     "training": "training cli/test_train.py cli/test_kinds.py cli/test_memory_learning.py",
-    "training/ddp.py": "training/test_ddp.py",
-    "training/sharding.py": "training/test_ddp.py",
+    "training/hardware/ddp.py": "training/test_ddp.py",
+    "training/hardware/sharding.py": "training/test_ddp.py",
     "decoding": "decoding contracts api/test_translator.py cli/test_translate.py inspection devices/test_searches.py",
     "evaluation": "evaluation cli/test_compare.py cli/test_others.py cli/test_translate.py training/test_trainer.py",
     "data": "data cli/test_clean.py training/test_data_loader.py",

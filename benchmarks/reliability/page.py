@@ -11,7 +11,7 @@ import torch
 
 from translucid.kernels.machine import avx512, processor
 from translucid.kernels.rounding import bfloat16_is_faster
-from translucid.training.record import clock
+from translucid.training.records.record import clock
 
 REPORTS = Path(__file__).resolve().parents[2] / "docs" / "reports"
 RECORD = REPORTS / "reliability.json"

@@ -21,7 +21,7 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import recipes
 from translucid.runs.run_folder import RunFolder
-from translucid.training.record import Progress
+from translucid.training.records.record import Progress
 
 from ..conftest import SHAPE
 

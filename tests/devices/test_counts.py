@@ -10,7 +10,7 @@ from tests.devices.shrunk import SENTENCES, SHORT, build_case
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
 from translucid.kernels.upload import Download
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
 from translucid.training.weights import Weights

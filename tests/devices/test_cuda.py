@@ -15,7 +15,7 @@ from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.kernels.rounding import mixed_precision
 from translucid.runs.run_folder import RunFolder
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 from translucid.training.weights import Weights
 
 pytestmark = [

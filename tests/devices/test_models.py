@@ -23,7 +23,7 @@ from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import all_presets
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 from translucid.training.optimizer import Optimizer
 from translucid.training.weights import Weights
 

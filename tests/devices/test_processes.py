@@ -15,7 +15,7 @@ from tests.devices.emulated import DeviceTensor, Emulation
 from tests.devices.shrunk import build_case
 from tests.devices.test_commands import watch_updates
 from translucid.language.running_text import StreamLoss
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 from translucid.training.trainer import Trainer
 
 
@@ -55,7 +55,7 @@ class DistributedOnGpu(Distributed):
 @pytest.fixture(autouse=True)
 def sharded_weights(monkeypatch):
     """Return `ShardedWeights` as on a GPU; its module is imported here because that takes a second."""
-    from translucid.training import sharding
+    from translucid.training.hardware import sharding
 
     monkeypatch.setattr(sharding, "DTensor", Distributed)
     monkeypatch.setattr(sharding, "distribute_tensor", lambda tensor, mesh, placements: tensor)

@@ -15,8 +15,8 @@ import translucid.api.translator
 import translucid.captions.captioner
 import translucid.jobs.processes
 import translucid.training.experiment
+import translucid.training.hardware.sharding
 import translucid.training.post_training
-import translucid.training.sharding
 from translucid.cli.main import tree
 
 tree()

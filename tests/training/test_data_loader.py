@@ -14,7 +14,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.training.data_loader import PairDataLoader
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 
 PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=9)]
 

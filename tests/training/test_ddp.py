@@ -15,7 +15,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training.ddp import PREPARATION_TIMEOUT, UPDATE_TIMEOUT, Workers
+from translucid.training.hardware.ddp import PREPARATION_TIMEOUT, UPDATE_TIMEOUT, Workers
 
 SETTINGS = {
     "model": {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0},
@@ -51,7 +51,7 @@ def arguments(corpus, out, *options, resume=False):
 
 def start(corpus, out, *options, resume=False, count=2):
     """Start a training in several processes, with several buckets of gradients."""
-    small_buckets = {"translucid.training.ddp.BUCKET": 4096}
+    small_buckets = {"translucid.training.hardware.ddp.BUCKET": 4096}
     return forked_group(*arguments(corpus, out, *options, resume=resume), count=count, replaced=small_buckets)
 
 
@@ -152,8 +152,8 @@ def test_sharded_weights_skip_an_update_without_reading_whether_it_is_finite(opt
         "from translucid.runs.configuration import resolve\n"
         "from translucid.models.build import build_model\n"
         "from translucid.training.optimizer import Optimizer\n"
-        "from translucid.training.sharding import ShardedWeights\n"
-        "from translucid.training.ddp import Workers\n"
+        "from translucid.training.hardware.sharding import ShardedWeights\n"
+        "from translucid.training.hardware.ddp import Workers\n"
         "device = torch.device('cpu')\n"
         "with Workers.joined(device) as workers:\n"
         "    torch.manual_seed(1)\n"
@@ -185,8 +185,8 @@ def test_a_sharded_process_stores_only_its_part(tmp_path):
         "import torch\n"
         "from translucid.runs.configuration import resolve\n"
         "from translucid.models.build import build_model\n"
-        "from translucid.training.sharding import ShardedWeights\n"
-        "from translucid.training.ddp import PREPARATION_TIMEOUT, UPDATE_TIMEOUT, Workers\n"
+        "from translucid.training.hardware.sharding import ShardedWeights\n"
+        "from translucid.training.hardware.ddp import PREPARATION_TIMEOUT, UPDATE_TIMEOUT, Workers\n"
         "device = torch.device('cpu')\n"
         "with Workers.joined(device) as workers:\n"
         "    model = build_model(resolve(preset='demo').model, 100, 100)\n"
@@ -260,7 +260,7 @@ def test_ctrl_c_in_one_process_ends_both(corpus, tmp_path):
 )
 def test_errors_between_processes_are_told_apart(error, expected, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr("translucid.training.ddp.rendezvous", lambda *rest, **more: iter([(None, 1, 2)]))
+    monkeypatch.setattr("translucid.training.hardware.ddp.rendezvous", lambda *rest, **more: iter([(None, 1, 2)]))
     for name, result in {"init_process_group": None, "destroy_process_group": None, "get_rank": 1}.items():
         monkeypatch.setattr(f"torch.distributed.{name}", lambda *rest, result=result, **more: result)
     monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
@@ -279,13 +279,14 @@ def process_group_calls(monkeypatch):
     """Replace the process group of process 1 of 2, and record the calls to PyTorch."""
     calls = {}
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr("translucid.training.ddp.rendezvous", lambda *rest, **more: iter([(None, 1, 2)]))
+    monkeypatch.setattr("translucid.training.hardware.ddp.rendezvous", lambda *rest, **more: iter([(None, 1, 2)]))
     monkeypatch.setattr("torch.cuda.set_device", lambda device: calls.update(set_device=device))
     monkeypatch.setattr(
         "torch.distributed.init_process_group", lambda backend, **more: calls.update(backend=backend, **more)
     )
     monkeypatch.setattr(
-        "translucid.training.ddp._set_pg_timeout", lambda timeout: calls.setdefault("timeouts", []).append(timeout)
+        "translucid.training.hardware.ddp._set_pg_timeout",
+        lambda timeout: calls.setdefault("timeouts", []).append(timeout),
     )
     for name, result in {"destroy_process_group": None, "barrier": None, "get_rank": 1, "get_world_size": 2}.items():
         monkeypatch.setattr(f"torch.distributed.{name}", lambda *rest, result=result, **more: result)

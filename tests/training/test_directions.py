@@ -17,7 +17,7 @@ from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
-from translucid.training.text import balanced
+from translucid.training.extras.directions import balanced
 
 from ..conftest import SETTINGS
 from .test_resume import assert_same_run

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from translucid.ground.console import Console
-from translucid.training import record
-from translucid.training.record import QUIET_SECONDS, Display, Status, clock
+from translucid.training.records import record
+from translucid.training.records.record import QUIET_SECONDS, Display, Status, clock
 from translucid.training.validation import Sample, Validation
 
 STATUS = Status(

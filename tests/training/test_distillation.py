@@ -10,9 +10,9 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training import distillation
-from translucid.training.distillation import DistillationLoss
 from translucid.training.experiment import prepared
+from translucid.training.extras import distillation
+from translucid.training.extras.distillation import DistillationLoss
 
 SETTINGS = ["training.distillation_weight=0.6", "training.max_steps=9", "data.subword_dropout=0"]
 

@@ -20,16 +20,19 @@ from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.training_options import TrainingOptions
-from translucid.training import experiment, record
-from translucid.training.distillation import L2SP
+from translucid.training import experiment
 from translucid.training.experiment import explained_when_full, refuse_too_large
-from translucid.training.frozen import freeze, parts, sizes
-from translucid.training.record import Recent, Record, Status
+from translucid.training.extras.freezing import freeze, parts
+from translucid.training.extras.l2_sp import L2SP
+from translucid.training.records import record
+from translucid.training.records.record import Recent, Record, Status
+from translucid.training.records.trackers import TensorBoard
 from translucid.training.schedule import self_critical
+from translucid.training.steps import dataset_steps
 from translucid.training.text import TextDataset, report_too_long
-from translucid.training.trackers import TensorBoard
 from translucid.training.trainer import random_states, restore_random_states
 from translucid.training.validation import GENERAL, GuardedValidator, PairsValidator, Sample, Validation
+from translucid.training.weights import sizes
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
 STATUS = Status(1200, 2, 0.25, 30.0, 2.5, 12.1824939, 0.5, 3456.7, 0.001, 0, 0.25)
@@ -205,9 +208,9 @@ def test_the_shares_of_corpora(settings, shares, pairs):
 def test_placeholders_of_validation_pairs_are_masked_if_the_model_reads_masks():
     pair = Pair("Open {x} now", "Abra {x} ya")
     for share, masked in ((0.5, True), (0.0, False)):
-        dataset = TextDataset.__new__(TextDataset)
-        dataset.configuration = resolve(overrides={"data.placeholders": share})
-        assert (list(dataset._masked([pair])) != [pair]) is masked
+        configuration = resolve(overrides={"data.placeholders": share})
+        steps = dataset_steps(configuration)
+        assert any(step.validation_texts([pair]) != [pair] for step in steps) is masked
 
 
 @pytest.mark.parametrize(

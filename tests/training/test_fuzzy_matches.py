@@ -14,7 +14,8 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
-from translucid.training.fuzzy_matches import with_matches
+from translucid.training.extras.fuzzy_matches import FuzzyMatches
+from translucid.training.steps import dataset_steps
 
 QUIET = Console(quiet=True)
 NAMES = "Ana", "Eva", "Luis", "Tom"
@@ -24,7 +25,7 @@ CONFIGURATION = resolve(assignments=["data.fuzzy_matches=60", "data.train=[one.t
 
 
 def test_pairs_are_repeated_with_a_match():
-    matched = with_matches(CONFIGURATION, CORPORA, QUIET)
+    matched = FuzzyMatches(CONFIGURATION).corpora(CORPORA, QUIET)
     first, second = map(list, matched.train)
     assert first[:4] == PAIRS and second == CORPORA.train[1]
     assert [pair.target for pair in first[4:]] == [pair.target for pair in PAIRS]
@@ -32,19 +33,20 @@ def test_pairs_are_repeated_with_a_match():
         source, _, match = pair.source.partition(f"{MATCH} ")
         assert source in {p.source for p in PAIRS} and match in {p.target for p in PAIRS} - {pair.target}
     assert matched.digest != CORPORA.digest
-    assert [*with_matches(CONFIGURATION, CORPORA, QUIET).train[0]] == first
+    assert [*FuzzyMatches(CONFIGURATION).corpora(CORPORA, QUIET).train[0]] == first
 
 
 def test_without_the_option_nothing_changes():
-    assert with_matches(resolve(), CORPORA, QUIET) is CORPORA
-    assert [*with_matches(resolve(assignments=["data.fuzzy_matches=99"]), CORPORA, QUIET).train[0]] == PAIRS
+    assert not dataset_steps(resolve())
+    configuration = resolve(assignments=["data.fuzzy_matches=99"])
+    assert [*FuzzyMatches(configuration).corpora(CORPORA, QUIET).train[0]] == PAIRS
 
 
 def test_unsupported_uses_are_refused():
     with pytest.raises(UserError, match="joint"):
         resolve(assignments=["data.fuzzy_matches=50", "data.tokenizer.joint=false"])
     with pytest.raises(UserError, match="for translators"):
-        with_matches(resolve(preset="lm-lstm", assignments=["data.fuzzy_matches=50"]), CORPORA, QUIET)
+        FuzzyMatches(resolve(preset="lm-lstm", assignments=["data.fuzzy_matches=50"])).corpora(CORPORA, QUIET)
 
 
 class RecordingEngine:

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from tests.devices.shrunk import build_case
-from translucid.training import ddp
-from translucid.training.ddp import GradientBuckets, Workers
+from translucid.training.hardware import ddp
+from translucid.training.hardware.ddp import GradientBuckets, Workers
 from translucid.training.weights import Weights
 
 PROCESSES = 3

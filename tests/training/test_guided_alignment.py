@@ -27,9 +27,8 @@ from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.guided_alignment import guided_reading
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training.guided_alignment import GuidedHead, GuidedLoss
+from translucid.training.extras.guided_alignment import GuidedHead, GuidedLoss, WordLinks
 from translucid.training.objective import batch_loss
-from translucid.training.word_links import with_links
 
 PAIRS = [LinkedPair.of(Pair(p.source, p.target), p.alignment) for p in generate(104, max_words=8)]
 LINKED = Corpora.of(PAIRS[:100], PAIRS[100:])
@@ -89,7 +88,7 @@ def test_the_loss_is_the_cross_entropy_of_one_head_to_the_links(kind, corpus):
         plain = batch_loss(trained.model, batch, 0.1)
     layer = 1 if "model.decoder_layers=2" in MODELS[kind] else 0
     weights = maps[f"decoder.{layer}.cross"][:, 0].double().detach().numpy()
-    guided = GuidedLoss(trained, trained.head, 0.7)(batch, 0.1)
+    guided = GuidedLoss(trained.model, trained.loss, trained.head, 0.7)(batch, 0.1)
     assert guided.cross_entropy == pytest.approx(plain.cross_entropy.item(), rel=1e-6)
     added = (guided.smoothed - plain.smoothed).item()
     assert added == pytest.approx(0.7 * numpy_loss(weights, batch), rel=1e-4)
@@ -101,7 +100,7 @@ def test_the_gradient_is_that_of_finite_differences(corpus):
     trained.model.double()
     batch = corpus.batch([3, 8, 1])
     batch = batch._replace(links=LinkedPieces(batch.links.positions, batch.links.weights.double()))
-    guided = GuidedLoss(trained, trained.head, 3.0)
+    guided = GuidedLoss(trained.model, trained.loss, trained.head, 3.0)
     weight = trained.model.decoder[1].cross_attention.query.weight
     guided(batch).smoothed.backward()
     for index in ((0, 0), (2, 5), (3, 7)):
@@ -117,7 +116,7 @@ def test_the_gradient_is_that_of_finite_differences(corpus):
 
 def test_a_batch_has_the_loss_of_its_pairs(corpus):
     trained = InTraining(*TWO_LAYERS)
-    guided, plain = GuidedLoss(trained, trained.head, 1.0), trained.loss
+    guided, plain = GuidedLoss(trained.model, trained.loss, trained.head, 1.0), trained.loss
     rows = [3, 8, 1, 40]
     separate = [guided(corpus.batch([row])).smoothed - plain(corpus.batch([row])).smoothed for row in rows]
     batched = guided(corpus.batch(rows)).smoothed - plain(corpus.batch(rows)).smoothed
@@ -194,7 +193,7 @@ def test_pairs_without_links_are_linked_by_statistics_once(monkeypatch):
     configuration = resolve(assignments=[GUIDED])
     plain = [Pair(p.source, p.target) for p in generate(1100, max_words=8)]
     corpora = Corpora([PAIRS[:50], plain[:1000]], plain[1000:], "digest")
-    linked_corpora = with_links(configuration, corpora, QUIET)
+    linked_corpora = WordLinks(configuration).corpora(corpora, QUIET)
     assert linked_corpora.digest != corpora.digest and linked_corpora.train[0] is corpora.train[0]
     (_, linked), valid = linked_corpora.train, linked_corpora.valid
     assert [*linked] == plain[:1000] and [*valid] == plain[1000:]
@@ -203,9 +202,9 @@ def test_pairs_without_links_are_linked_by_statistics_once(monkeypatch):
         right += len(pair.links & {*phrase.alignment})
         wrong += len(pair.links - {*phrase.alignment})
     assert right > 4500 and wrong < 0.1 * right
-    monkeypatch.delattr("translucid.training.word_links.statistical_links")
-    assert [pair.links for pair in with_links(configuration, corpora, QUIET).train[1]] == [p.links for p in linked]
-    assert with_links(resolve(), corpora, QUIET) is corpora
+    monkeypatch.delattr("translucid.training.extras.guided_alignment.statistical_links")
+    again = WordLinks(configuration).corpora(corpora, QUIET)
+    assert [pair.links for pair in again.train[1]] == [p.links for p in linked]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from translucid.runs.training_options import TrainingOptions
-from translucid.training import precision as module
-from translucid.training.precision import choose_precision
+from translucid.training.hardware import precision as module
+from translucid.training.hardware.precision import choose_precision
 
 CPU = torch.device("cpu")
 

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from translucid import __version__
-from translucid.training import record as module
-from translucid.training.record import provenance
+from translucid.training.records import record as module
+from translucid.training.records.record import provenance
 
 
 def provenance_of(step=7, processes=2, command=None, files=None):

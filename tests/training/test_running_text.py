@@ -24,8 +24,8 @@ from translucid.language.running_text import StreamDataLoader, StreamValidator, 
 from translucid.language.stream import Stream
 from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.run_folder import RunFolder
-from translucid.training.ddp import Workers
 from translucid.training.experiment import prepared, run_experiment
+from translucid.training.hardware.ddp import Workers
 
 from .test_resume import assert_same_run
 

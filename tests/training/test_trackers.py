@@ -17,9 +17,9 @@ from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.runs.training_options import TrainingOptions
-from translucid.training import record, trackers
-from translucid.training.record import Progress
-from translucid.training.trackers import Background, TrackedRun, check_packages
+from translucid.training.records import record, trackers
+from translucid.training.records.record import Progress
+from translucid.training.records.trackers import Background, TrackedRun, check_packages
 from translucid.training.validation import Validation
 
 

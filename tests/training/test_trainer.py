@@ -14,7 +14,7 @@ from translucid.kernels import linear, onednn, rounding
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training import precision
+from translucid.training.hardware import precision
 from translucid.training.objective import batch_loss
 from translucid.training.trainer import Trainer
 from translucid.training.validation import Validation, Validator

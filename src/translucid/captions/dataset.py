@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial, reduce
+from functools import reduce
 from itertools import chain
 from operator import or_
 from pathlib import Path
@@ -24,7 +24,7 @@ from translucid.captions.image_encoder import ImageEncoder
 from translucid.captions.image_files import ImageFiles
 from translucid.captions.image_store import EncodePixels, ImageStore, StoredImages
 from translucid.captions.options import CaptioningShape
-from translucid.captions.self_critical import Ids, SelfCritical
+from translucid.captions.self_critical import Ids, SelfCriticalStep
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
@@ -43,7 +43,7 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 from translucid.training.text import report_too_long
 from translucid.training.validation import PairsValidator, evenly
 
@@ -119,12 +119,12 @@ class ImageDataset:
             language=data.languages[1],
         )
         fingerprints = {CAPTIONS: sha256(json.dumps(self.train)), IMAGES: identity}
-        late_loss = None
+        steps = []
         if options.self_critical:
-            late_loss = partial(SelfCritical, reward=CaptionReward(tokenizer, train.captions()))
+            steps.append(SelfCriticalStep(self.configuration, CaptionReward(tokenizer, train.captions())))
         validation = valid, options.validate_sentences, "spread evenly", validator.decoding.model_dump(mode="json")
         validated_on = {VALIDATION: sha256(json.dumps(validation))}
-        return TrainingData(epochs, validator, fingerprints, self.skipped, validated_on, late_loss)
+        return TrainingData(epochs, validator, fingerprints, self.skipped, validated_on, steps)
 
     def _grids(self, model: Model) -> EncodePixels | None:
         """Return a function from pixels to the grids of a frozen network, in half precision to halve the store."""

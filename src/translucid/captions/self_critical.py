@@ -23,7 +23,11 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.sampling import draw_tokens
 from translucid.kernels.upload import upload
 from translucid.models.protocol import Memory, SequenceModel
-from translucid.training.objective import Loss
+from translucid.runs.configuration import Configuration
+from translucid.training.extras.training_step import TrainingStep
+from translucid.training.objective import Loss, LossFunction
+from translucid.training.schedule import self_critical
+from translucid.training.weights import Weights
 
 SAMPLES = 5
 """K, the number of captions sampled for each image."""
@@ -71,6 +75,32 @@ class SelfCritical:
         captions = _captions(samples, self.samples, self.model.pad)
         references_of_images = _captions(references, len(references) // len(captions), self.model.pad)
         return torch.tensor(list(map(self.reward, captions, references_of_images)))
+
+
+class SelfCriticalStep(TrainingStep):
+    """Replaces the loss in the last part of a training, `training.self_critical`."""
+
+    cross_entropy: LossFunction
+    critical: LossFunction
+    is_critical = False
+
+    def __init__(self, configuration: Configuration, reward: Reward) -> None:
+        """Store the configuration and the reward."""
+        super().__init__(configuration)
+        self.reward = reward
+
+    def begin(self, weights: Weights) -> None:
+        """Add the second loss."""
+        assert isinstance(weights.model, SequenceModel)
+        self.cross_entropy, self.critical = weights.loss, SelfCritical(weights.model, self.reward)
+        weights.loss = self._loss
+
+    def begin_update(self, done: float) -> None:
+        """Choose the loss."""
+        self.is_critical = self_critical(self.options, done)
+
+    def _loss(self, batch: Batch, smoothing: float) -> Loss:
+        return (self.critical if self.is_critical else self.cross_entropy)(batch, smoothing)
 
 
 def advantages(rewards: Tensor) -> Tensor:

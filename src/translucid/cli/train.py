@@ -261,8 +261,8 @@ def _train(
         configuration_to_train,
         refuse_to_replace_sources,
     )
-    from translucid.training.ddp import is_first_process
     from translucid.training.experiment import prepared
+    from translucid.training.hardware.ddp import is_first_process
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
 
     config = recipe(config) if config else None

@@ -35,7 +35,7 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 from translucid.training.objective import Loss
 from translucid.training.validation import Validation, Validator
 

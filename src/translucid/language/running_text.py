@@ -39,7 +39,7 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 from translucid.training.objective import Loss, non_padding_indices, smoothed_loss
 from translucid.training.validation import Validation, Validator
 

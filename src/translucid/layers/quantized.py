@@ -44,9 +44,9 @@ def matrices(model: nn.Module) -> list[nn.Parameter]:
 
 
 @contextmanager
-def quantized_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
-    """Let a model compute with W' if `enabled`; at the end, W is restored and has the gradient of W'."""
-    weights = matrices(model) if enabled else []
+def quantized_weights(model: nn.Module) -> Iterator[None]:
+    """Let a model compute with W'; at the end, W is restored and has the gradient of W'."""
+    weights = matrices(model)
     originals = [weight.data for weight in weights]
     try:
         with torch.no_grad():

@@ -7,7 +7,7 @@ from translucid.training.objective import batch_loss as batch_loss
 from translucid.training.objective import smoothed_loss as smoothed_loss
 from translucid.training.optimizer import Muon as Muon
 from translucid.training.optimizer import Optimizer as Optimizer
-from translucid.training.record import Record as Record
+from translucid.training.records.record import Record as Record
 from translucid.training.schedule import learning_rate as learning_rate
 from translucid.training.trainer import Trainer as Trainer
 from translucid.training.validation import Validation as Validation

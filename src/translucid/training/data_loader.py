@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from translucid.data.batching import Batch, BatchedCorpus, VariedBatches, bucketed_batches
 from translucid.data.sampler import BLOCK, Order
 from translucid.ground.errors import UserError
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 
 Item = TypeVar("Item")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from bitext.pair import Pair
 from translucid.data.filtering import Skipped
@@ -17,8 +17,8 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.data_loader import DataLoader
-from translucid.training.ddp import Workers
-from translucid.training.objective import LossFunction
+from translucid.training.extras.training_step import TrainingStep
+from translucid.training.hardware.ddp import Workers
 from translucid.training.validation import Validator
 
 Stored = TypeVar("Stored")
@@ -37,8 +37,8 @@ class TrainingData:
     skipped: Skipped
     validated_on: Mapping[str, str]
     """Fingerprints, by name, of the validation data: validation scores are compared only if these are the same."""
-    late_loss: Callable[[Any], LossFunction] | None = None
-    """The loss of the last part of the training, `training.self_critical`, if there is another one."""
+    steps: Sequence[TrainingStep] = ()
+    """The steps of this kind of model, after those of `training/steps.py`."""
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,10 @@ from translucid.kernels.devices import (
     memory_for_training,
     tune_pytorch,
 )
-from translucid.layers.low_rank import adapt
 from translucid.models.build import build_model
 from translucid.models.custom import CustomModel, check_contract
 from translucid.models.kinds import resolved, task_of
 from translucid.models.model_options import CustomOptions
-from translucid.models.protocol import Model
 from translucid.runs.configuration import FIXED_SETTINGS, Configuration, fixed_settings, fixed_values
 from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.initialization import begin, initial_tokenizer, lacks_pieces
@@ -42,16 +40,13 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Dataset, Initialization, TrainingData, sha256
-from translucid.training.ddp import Workers
-from translucid.training.frozen import freeze, sizes
-from translucid.training.fuzzy_matches import with_matches
-from translucid.training.guided_alignment import GuidedLoss, guided_head
-from translucid.training.precision import choose_precision
-from translucid.training.record import Display, Progress, clock, device_name, provenance
-from translucid.training.trackers import check_packages
-from translucid.training.trainer import BASE_MODEL, Checkpoint, Trainer
-from translucid.training.weights import is_sharded
-from translucid.training.word_links import with_links
+from translucid.training.hardware.ddp import Workers
+from translucid.training.hardware.precision import choose_precision
+from translucid.training.records.record import Display, Progress, clock, device_name, provenance
+from translucid.training.records.trackers import check_packages
+from translucid.training.steps import dataset_steps, training_steps
+from translucid.training.trainer import Checkpoint, Trainer
+from translucid.training.weights import is_sharded, sizes
 
 
 class Outcome(NamedTuple):
@@ -193,16 +188,16 @@ def _new_trainer(
             staged_run.save_configuration(configuration)  # for --resume after a crash while the corpus is read
             with console.status("reading the corpus"):
                 corpora = corpora or _corpora(configuration)
-            corpora = _prepared_corpora(configuration, corpora, console)
-            dataset = _dataset(configuration, corpora)
+            dataset = _dataset(configuration, corpora, console)
             tokenizer = initial_tokenizer(
                 dataset.configuration,
                 lambda: dataset.learn(console),
-                corpora,
+                dataset.corpora,
                 lambda line: console.print(line, soft_wrap=True),
             )
             configuration = dataset.configuration  # `learn` has added the size of the vocabulary
-            staged_run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None)
+            held_out = dataset.corpora.valid if dataset.corpora.held_out else None
+            staged_run.begin(configuration, tokenizer, held_out)
         workers.wait()
         if not workers.leads:
             configuration = staged_run.configuration()
@@ -264,14 +259,15 @@ def _trainer(
     `folder`: the current folder of the run, which is a staging folder for a new run; `state`: its checkpoint, if any.
     """
     options, workers, console = configuration.training, setup.workers, setup.console
-    tokenizer = folder.tokenizer()
+    steps, tokenizer = training_steps(configuration), folder.tokenizer()
     if not configuration.data.is_multilingual:
         tokenizer = tokenizer.between(*configuration.data.languages, configuration.data.tokenizer)
     torch.manual_seed(options.seed)
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary)
-    if state is None or options.l2_sp or options.distillation_weight:
+    if state is None or any(step.needs_initial_weights for step in steps):
         begin(model, options, tokenizer)
-    _prepare_fine_tuning(model, configuration)
+    for step in steps:
+        step.prepare(model)
     if isinstance(model, CustomModel):
         assert isinstance(configuration.model, CustomOptions)
         check_contract(model, configuration.model.implementation, configuration.model.maps)
@@ -281,12 +277,8 @@ def _trainer(
         "the tokenizer": tokenizer.fingerprint,
         FIXED_SETTINGS: sha256(fixed_settings(configuration)),
     }
-    if options.begin_from and (options.l2_sp or options.distillation_weight or options.adapter_rank):
-        origin[BASE_MODEL] = RunFolder(Path(options.begin_from)).model_digest()
-    if options.teachers and options.distillation_weight:
-        origin["the models of training.teachers"] = " ".join(
-            RunFolder(Path(run)).model_digest() for run in options.teachers
-        )
+    for step in steps:
+        origin |= step.fingerprints()
     checkpoint_origin = None
     if state:
         checkpoint_origin = state[1].get("origin")
@@ -312,13 +304,11 @@ def _trainer(
         choose_precision(options, setup.device, workers, state[1].get("precision") if state else None),
         workers,
         origin | data.fingerprints,
-        late_loss=data.late_loss,
+        steps=[*steps, *data.steps],
         validated_on=data.validated_on,
         # The initial model cannot use pieces that it has never read.
         begins_ready=bool(state) or not lacks_pieces(configuration),
     )
-    if head := guided_head(configuration):
-        trainer.weights.loss = GuidedLoss(trainer.weights, head, options.guided_alignment)
     _show_size(trainer, tokenizer, console)
     return trainer
 
@@ -422,30 +412,7 @@ def _dataset_of_run(
     configuration: Configuration, folder: RunFolder, corpora: Corpora | None, console: Console
 ) -> Dataset:
     """Read the corpus of a run that exists already."""
-    corpora = corpora or _corpora(configuration, folder.held_out())
-    return _dataset(configuration, _prepared_corpora(configuration, corpora, console))
-
-
-def _prepared_corpora(configuration: Configuration, corpora: Corpora, console: Console) -> Corpora:
-    """Return corpora with the word links and the fuzzy matches that the configuration asks for."""
-    return with_matches(configuration, with_links(configuration, corpora, console), console)
-
-
-def _prepare_fine_tuning(model: Model, configuration: Configuration) -> None:
-    """Freeze the parts that the options name, and add low-rank differences to the others if the options ask for them.
-
-    Raises:
-        UserError: nothing is left to learn.
-    """
-    options = configuration.training
-    frozen_parts = [*options.freeze]
-    if options.begin_from and configuration.data.tokenizer.marks_sources:
-        # M2M100 and NLLB have no such bias, so a model that learned one could not be exported to their format.
-        frozen_parts.append("output.bias")
-    freeze(model, frozen_parts)
-    rank, scale, parts = options.adapter_rank, options.adapter_scale, options.adapter_parts
-    if rank and not adapt(model, rank, scale, parts):
-        raise UserError("training.freeze leaves no matrix that training.adapter_rank is for", fix="Name fewer parts.")
+    return _dataset(configuration, corpora or _corpora(configuration, folder.held_out()), console)
 
 
 def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -> Corpora:
@@ -454,7 +421,9 @@ def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -
     return read_corpora(configuration.data, seed, held_out, texts=texts, with_links=guided)
 
 
-def _dataset(configuration: Configuration, corpora: Corpora) -> Dataset:
-    """Return the dataset for the kind of model."""
+def _dataset(configuration: Configuration, corpora: Corpora, console: Console) -> Dataset:
+    """Return the dataset for the kind of model, with the corpora that the settings ask for."""
+    for step in dataset_steps(configuration):
+        corpora = step.corpora(corpora, console)
     dataset: Dataset = resolved(task_of(configuration.model.reads).dataset)(configuration, corpora)
     return dataset

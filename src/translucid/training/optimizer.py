@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from translucid.ground.errors import UserError
 from translucid.models.protocol import Model
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.frozen import Layers, trainable
+from translucid.training.weights import trainable
 
 ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
 """As in arXiv 1706.03762, section 5.3."""
@@ -43,10 +44,9 @@ class Optimizer:
         self.parameters = parameters
         rate = options.learning_rate
         muon_ids = set(map(id, inner_matrices(model))) if options.optimizer == "muon" else set()
-        self.layers = Layers(model, options, parameters)
         groups: list[dict[str, Any]] = []
         matrices: list[dict[str, Any]] = []
-        for share, layer in self.layers.shares():
+        for share, layer in _rate_shares(model, options.layer_decay, parameters):
             muon_weights = [parameter for parameter in layer if id(parameter) in muon_ids]
             other_weights = [parameter for parameter in layer if id(parameter) not in muon_ids]
             # PyTorch rejects optimizers without parameters, so leave out empty groups.
@@ -109,6 +109,36 @@ class Optimizer:
                 # Loading moves this number to the weights' device, but PyTorch reads it on the host for each weight.
                 for loaded in optimizer.state.values():
                     loaded["mu_product"] = loaded["mu_product"].cpu()
+
+
+def layer_groups(model: Model, parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
+    """Return the `parameters` that training updates by layer, from the bottom up.
+
+    Raises:
+        UserError: the model does not define an order of its layers.
+    """
+    try:
+        groups = model.layer_groups()
+    except NotImplementedError as error:
+        what = "training.layer_decay and training.unfreeze are for language models and classifiers"
+        raise UserError(what, fix="Leave them out.") from error
+    trained = set(map(id, parameters))
+    return [[parameter for parameter in group if id(parameter) in trained] for group in groups]
+
+
+def _rate_shares(
+    model: Model, decay: float, parameters: Sequence[nn.Parameter]
+) -> Iterator[tuple[float, Sequence[nn.Parameter]]]:
+    """Yield the factor of each layer's learning rate, decay^-(layers above it), and the weights of the layer.
+
+    These are the discriminative learning rates of Howard and Ruder 2018 (arXiv 1801.06146).
+    """
+    if decay == 1:
+        yield 1.0, parameters
+        return
+    groups = layer_groups(model, parameters)
+    for layers_above, group in zip(reversed(range(len(groups))), groups, strict=True):
+        yield decay**-layers_above, group
 
 
 def inner_matrices(model: Model) -> list[nn.Parameter]:

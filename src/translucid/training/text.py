@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import chain, cycle, islice
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.data.document_context import ContextOptions
-from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
-from translucid.data.placeholders import masked_pairs
-from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in, quotas
-from translucid.data.stores.context import VariedContext
-from translucid.data.stores.encoded import EncodedCorpus, WordStarts, chunks
+from translucid.data.filtering import Skipped
+from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in
+from translucid.data.stores.encoded import EncodedCorpus, chunks
 from translucid.data.stores.store import CorpusStore, StoredCorpus
-from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.target_pieces import copy_target_pieces, save_target_pieces
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.runs.guided_alignment import guided_reading
-from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import with_original_names
-from translucid.terminology.marking import with_terms
-from translucid.terminology.matching import Lemmas
-from translucid.terminology.mining import Lexicon
 from translucid.training.data_loader import PairDataLoader
 from translucid.training.dataset import (
     GENERAL_PAIRS,
@@ -41,8 +30,9 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
-from translucid.training.distillation import with_soft_targets
-from translucid.training.guided_alignment import guided_head
+from translucid.training.extras.dataset_step import TrainingCorpus
+from translucid.training.extras.guided_alignment import guided_head, word_starts
+from translucid.training.steps import dataset_steps
 from translucid.training.validation import (
     DirectionsValidator,
     GuardedValidator,
@@ -53,9 +43,6 @@ from translucid.training.validation import (
 
 TEXT = "the training text"
 """The name of its fingerprint in a checkpoint."""
-VOCABULARY_TEMPERATURE = 5.0
-"""T for the text from which the vocabulary is learned (Arivazhagan et al. 2019, section 4): rare languages need pieces
-of their own more than frequent ones."""
 
 
 class TextDataset:
@@ -67,13 +54,10 @@ class TextDataset:
         Raises:
             UserError: the model should learn terms, and there is no dictionary of the target language.
         """
-        if configuration.training.guided_alignment:
-            # Store both in the run, so that the same layer is trained and read if a later version has another default.
-            reading = guided_reading(configuration)
-            training = configuration.training.model_copy(update={"guided_layer": reading.layer})
-            configuration = configuration.model_copy(update={"alignment": reading, "training": training})
-        self.configuration, self.corpora = configuration, corpora
-        self._lemmas = Lemmas(configuration.data.languages[1]) if configuration.data.terms else None
+        self.steps, self.corpora = dataset_steps(configuration), corpora
+        for step in self.steps:
+            configuration = step.configured(configuration)
+        self.configuration = configuration
 
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of the pairs that pass the filter."""
@@ -87,8 +71,8 @@ class TextDataset:
             fix = "See `translucid data stats`."
             raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=file, fix=fix)
         texts: Iterable[Pair] = chain(first_pair, pairs)
-        if data.is_multilingual:
-            texts = balanced(corpora, data.filter, data.tokenizer.sample, self.configuration.training.seed)
+        for step in self.steps:
+            texts = step.vocabulary_texts(texts, corpora)
         tokenizer, self.configuration = learn_vocabulary(
             texts, self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
         )
@@ -102,38 +86,21 @@ class TextDataset:
         raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
 
     def training_data(self, start: Initialization) -> TrainingData:
-        """Encode the pairs in the run folder; with subword dropout, pairs in memory are encoded anew in each epoch."""
-        data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
-        tokenizer, identity = start.tokenizer, self._identity(start.tokenizer)
-        starts, documents = self._word_starts(tokenizer), bool(data.context)
+        """Encode the pairs in the run folder, and let the steps change them."""
+        options, identity = self.configuration.training, self._identity(start.tokenizer)
+        starts, documents = word_starts(self.configuration, start.tokenizer), bool(self.configuration.data.context)
         store = CorpusStore(start.run.corpus_folder, starts, documents=documents)
         stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
-        if stored.pairs.links and not len(stored.pairs.links.words):
-            what = "no training pair has word links between words that the tokenizer separates"
-            raise UserError(what, fix="Set training.guided_alignment=0, or give links with `train_alignments`.")
-        pairs: EncodedCorpus | VariedCorpus = stored.pairs
-        if data.tokenizer.languages and self.corpora.directions and start.workers.leads:
-            initial_run = RunFolder(Path(options.begin_from)) if options.begin_from else None
-            if initial_run:
-                copy_target_pieces(initial_run, start.run)
-            targets = [direction[1] for direction in self.corpora.directions]
-            save_target_pieces(start.run, stored.pairs, stored.sizes, targets, tokenizer, initial_run)
-        if options.soft_targets:
-            pairs = with_soft_targets(stored.pairs, stored.fingerprint, start, options)
-        sizes = stored.sizes
-        if data.subword_dropout:
-            texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self._train]
-            sizes = list(map(len, texts))
-            all_pairs = list(chain(*texts))
-            pairs = VariedCorpus(all_pairs, tokenizer, data.subword_dropout, options.seed, starts, documents=documents)
-        shares, count = self._mixture(sizes)
-        context = ContextOptions.of(data.context, tokenizer, longest)
+        corpus = TrainingCorpus(stored.pairs, stored.sizes, stored, self.corpora, self._texts)
+        for step in self.steps:
+            step.encoded(corpus, start)
+        shares, count = self._mixture(corpus.sizes)
         epochs = PairDataLoader(
-            _with_context(pairs, sizes, context) if context else pairs,
-            sizes,
+            corpus.pairs,
+            corpus.sizes,
             shares=shares,
             count=count,
-            max_tokens=longest,
+            max_tokens=self.configuration.longest,
             batch_tokens=options.batch_tokens,
             seed=options.seed,
             workers=start.workers,
@@ -190,15 +157,18 @@ class TextDataset:
             UserError: all are too long.
         """
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
+        texts: Sequence[Pair] = pairs
+        for step in self.steps:
+            texts = step.validation_texts(texts)
         validator = TextValidator(
-            self._masked(pairs),
+            texts,
             start.tokenizer.between(*direction, data.tokenizer),
             decoding=self.configuration.decoding,
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,
             language=direction[1],
-            starts=self._word_starts(start.tokenizer),
+            starts=word_starts(self.configuration, start.tokenizer),
             context=ContextOptions.of(data.context, start.tokenizer, longest),
             # General pairs have no links.
             guided_head=None if general else guided_head(self.configuration),
@@ -208,16 +178,12 @@ class TextDataset:
         report_too_long("pairs", len(pairs), len(validator.corpus), longest, file, start.console)
         return validator
 
-    @property
-    def _train(self) -> list[Iterable[Pair]]:
-        """The training corpora, with masked placeholders and annotated terms if the configuration asks for them."""
-        data, seed = self.configuration.data, self.configuration.training.seed
-        corpora: list[Iterable[Pair]] = list(self.corpora.train)
-        if data.placeholders:
-            corpora = [masked_pairs(corpus, data.placeholders, seed, data.protected) for corpus in corpora]
-        if self._lemmas:
-            corpora = [with_terms(corpus, self._lexicon, self._lemmas, data.terms, seed) for corpus in corpora]
-        return corpora
+    def _texts(self) -> list[Iterable[Pair]]:
+        """Return the training corpora as the model reads them."""
+        texts: list[Iterable[Pair]] = list(self.corpora.train)
+        for step in self.steps:
+            texts = [step.texts(pairs, self.corpora) for pairs in texts]
+        return texts
 
     def _tokenizers(self, tokenizer: Tokenizer) -> list[Tokenizer]:
         """Return the tokenizer of each training corpus, with the piece of its language."""
@@ -225,21 +191,6 @@ class TextDataset:
         if not data.is_multilingual:
             return [tokenizer] * len(self.corpora.train)
         return [tokenizer.between(*direction, data.tokenizer) for direction in self.corpora.directions]
-
-    def _word_starts(self, tokenizer: Tokenizer) -> WordStarts | None:
-        """Return the pieces that begin words, if guided alignment needs the words of pairs."""
-        return WordStarts.of(tokenizer) if self.configuration.training.guided_alignment else None
-
-    @cached_property
-    def _lexicon(self) -> Lexicon:
-        return Lexicon.learn(self.corpora.filtered(self.configuration.data.filter))
-
-    def _masked(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
-        """Return validation pairs with masked placeholders, if the model translates with them."""
-        if not self.configuration.data.placeholders:
-            return pairs
-        configuration = self.configuration
-        return list(masked_pairs(pairs, 0, configuration.training.seed, configuration.data.protected))
 
     def _mixture(self, sizes: Sequence[int]) -> tuple[Sequence[float] | None, int | None]:
         """Return the share of each corpus in an epoch and the number of pairs in an epoch, or None for the defaults."""
@@ -266,14 +217,13 @@ class TextDataset:
         if stored := start.reopened(lambda: store.open(identity)):
             return stored
         target = store if start.checkpoint_fingerprints is None else next_store
-        if self._lemmas:
-            with start.console.status("learning which words translate each other", is_long=True):
-                _ = self._lexicon  # computed and cached
+        for step in self.steps:
+            step.learn(corpora, start.console)
         try:
             with corpora.writing_bad_lines(start.run.bad_lines_file):
                 with progress_bar(start.console, "encoding the corpus", None) as advance:
                     target.build(
-                        self._train,
+                        self._texts(),
                         self._tokenizers(start.tokenizer),
                         self.configuration.data.filter,
                         identity=identity,
@@ -295,31 +245,11 @@ class TextDataset:
 
     def _identity(self, tokenizer: Tokenizer) -> str:
         """Return a fingerprint of everything that the encoded corpus depends on."""
-        data, seed = self.configuration.data, self.configuration.training.seed
-        filter_settings, longest = data.filter.model_dump(), self.configuration.longest
+        filter_settings, longest = self.configuration.data.filter.model_dump(), self.configuration.longest
         identity = [self.corpora.digest, tokenizer.fingerprint, filter_settings, longest]
-        if data.placeholders:
-            identity += [data.placeholders, seed]
-        if data.terms:
-            identity += ["terms", data.terms, seed]
-        if self.configuration.training.guided_alignment:
-            identity.append("word links")
-        if data.context:
-            identity.append("documents")
+        for step in self.steps:
+            identity += step.identity()
         return sha256(json.dumps(identity))
-
-
-def _with_context(pairs: EncodedCorpus | VariedCorpus, sizes: Sequence[int], options: ContextOptions) -> VariedContext:
-    """Return pairs that follow the sentences before them in their documents.
-
-    Raises:
-        UserError: no pair has a sentence before it.
-    """
-    context = VariedContext(pairs, sizes, options)
-    if not context.has_context():
-        what = "data.context: no training pair has a sentence before it in its document"
-        raise UserError(what, fix="See in docs/context.md how a corpus says where documents begin.")
-    return context
 
 
 def report_too_long(unit: str, total: int, fit: int, longest: int, file: str, console: Console) -> None:
@@ -335,29 +265,3 @@ def report_too_long(unit: str, total: int, fit: int, longest: int, file: str, co
     if fit < total:
         what = f"{total - fit:,} of {total:,} validation {unit} have {limit}: the loss leaves them out"
         console.print(f"{file}: {what}", soft_wrap=True)
-
-
-def balanced(corpora: Corpora, pair_filter: Filter, max_pairs: int, seed: int) -> Iterator[Pair]:
-    """Yield training pairs for a vocabulary; languages with little text have more of them than their share.
-
-    Args:
-        corpora: the corpora. Two directions between the same languages count as one, as they have the same text.
-        pair_filter: the filter for pairs.
-        max_pairs: the maximum number of pairs.
-        seed: determines the sample.
-    """
-    by_languages = corpora.texts
-
-    def pairs(indices: list[int], skipped: Skipped) -> Iterator[Pair]:
-        return keep(chain.from_iterable(corpora.train[index] for index in indices), pair_filter, skipped)
-
-    sizes = []
-    for indices in by_languages.values():
-        skipped = Skipped()
-        for _ in pairs(indices, skipped):
-            pass
-        sizes.append(skipped.kept)
-    counts = quotas(sizes, by_temperature(sizes, VOCABULARY_TEMPERATURE), min(max_pairs, sum(sizes)))
-    for indices, count in zip(by_languages.values(), counts, strict=True):
-        sample = reservoir_sample(pairs(indices, Skipped()), count, seed)
-        yield from islice(cycle(sample), count)

@@ -15,8 +15,8 @@ from translucid.runs.corpus_files import Corpora, count_pairs
 from translucid.runs.data_options import DataOptions
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import configuration_by_size, configuration_to_resume, configuration_to_train
-from translucid.training.ddp import is_first_process
 from translucid.training.experiment import run_experiment
+from translucid.training.hardware.ddp import is_first_process
 
 
 def train(

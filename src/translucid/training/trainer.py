@@ -6,7 +6,8 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
@@ -18,28 +19,23 @@ from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.upload import Download
-from translucid.layers.low_rank import differences
-from translucid.layers.quantized import quantized_weights
 from translucid.models.protocol import Model, SequenceModel
-from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.data_loader import DataLoader, SharedBatch
 from translucid.training.dataset import GENERAL_PAIRS
-from translucid.training.ddp import Workers
-from translucid.training.distillation import L2SP, distillation_loss
-from translucid.training.objective import CarriedLoss, LossFunction, sums
+from translucid.training.extras.training_step import TrainingStep
+from translucid.training.hardware.ddp import Workers
+from translucid.training.hardware.precision import Precision
+from translucid.training.objective import CarriedLoss, sums
 from translucid.training.optimizer import Optimizer
-from translucid.training.precision import Precision
-from translucid.training.record import Display, Progress, Recent, Record, Status
-from translucid.training.schedule import learning_rate, self_critical, short_warmup
+from translucid.training.records.record import Display, Progress, Recent, Record, Status
+from translucid.training.schedule import learning_rate, short_warmup
 from translucid.training.validation import GENERAL, Validation, Validator
 from translucid.training.weights import Weights, is_sharded, with_prefix
 
 Checkpoint = tuple[dict[str, Tensor], dict[str, Any]]
 """Tensors and facts, as a run folder saves them."""
-BASE_MODEL = "the model of training.begin_from"
-"""The name of its fingerprint in a checkpoint, if resuming needs that model."""
 PATIENCE_WITH_NAN = 5
 """The number of consecutive updates without a finite loss after which the training stops."""
 
@@ -69,14 +65,14 @@ class Trainer:
         workers: Workers | None = None,
         origin: dict[str, str] | None = None,
         *,
-        late_loss: Callable[[Any], LossFunction] | None = None,
+        steps: Sequence[TrainingStep] = (),
         validated_on: Mapping[str, str] | None = None,
         begins_ready: bool = True,
     ) -> None:
         """Prepare a training without reading or writing; `resume` restores a checkpoint, `fit` trains.
 
-        `origin`: fingerprints, by name, of everything that must not change when the training is resumed; `late_loss`:
-        that of `TrainingData`; `validated_on`: fingerprints, by name, of the validation data; `begins_ready`: whether
+        `origin`: fingerprints, by name, of everything that must not change when the training is resumed; `steps`: the
+        extras of the training; `validated_on`: fingerprints, by name, of the validation data; `begins_ready`: whether
         the initial weights may be the best ones.
         """
         self.has_earlier_best = False
@@ -86,7 +82,6 @@ class Trainer:
         self.workers, self.origin, self.validated_on = workers or Workers(), origin or {}, dict(validated_on or {})
         self.weights = create_weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
-        self.late_loss = late_loss(self.weights.model) if late_loss else None
         self.progress, self.precision = Progress(begins_ready=begins_ready), precision
         self.recent, self.skipped_in_a_row = Recent(), 0
         self._unread: deque[_Update] = deque()
@@ -94,10 +89,9 @@ class Trainer:
         self._started, self._interrupt = time.monotonic(), Interrupt()
         self._shared_clock_and_signal = [0.0, 0.0]
         """The sums over all processes of `_clock_and_signal`, from the last update whose figures have been read."""
-        self.l2_sp = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
-        if options.distillation_weight:
-            assert isinstance(self.weights.model, SequenceModel)
-            self.weights.loss = distillation_loss(self.weights.model, options, device)
+        self.steps = steps
+        for step in steps:
+            step.begin(self.weights)
         validator.bfloat16 = precision.bfloat16 and device.type == "cuda"
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=precision.bfloat16)
 
@@ -165,7 +159,8 @@ class Trainer:
     def _updates(self) -> Iterator[list[SharedBatch]]:
         """Yield the batches of each update, from the current progress on, epoch after epoch."""
         while True:
-            self.optimizer.layers.begin(self.progress.epoch)
+            for step in self.steps:
+                step.begin_epoch(self.progress.epoch)
             batches = self.epochs.batches(self.progress.epoch, self.progress.batch)
             group: list[SharedBatch] = []
             for batch in batches:
@@ -185,22 +180,21 @@ class Trainer:
             UserError: too many consecutive updates were skipped.
         """
         tokens = sum(batch.target_tokens for batch in batches)
-        loss_of = self.weights.loss
-        if self.late_loss and self_critical(self.options, self._done()):
-            loss_of = self.late_loss
+        for step in self.steps:
+            step.begin_update(self._done())
         losses = []
-        with quantized_weights(self.weights.model, self.options.quantized_weights):
+        with self._computing(self.weights.model):
             for batch in batches:
                 rows = self.weights.rows(batch.rows)
                 if rows is None:
                     continue
                 with mixed_precision(self.device, enabled=self.precision.bfloat16):
-                    loss = loss_of(rows, self.options.label_smoothing)
+                    loss = self.weights.loss(rows, self.options.label_smoothing)
                 self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
                 losses.append(loss)
         self.weights.sum_gradients()
-        if self.l2_sp:
-            self.l2_sp.pull()
+        for step in self.steps:
+            step.change_gradients()
         figures = self.workers.sum_tensor(sums(losses, self.device, *self._clock_and_signal()))
         norm = self.weights.clip_grad_norm(self.options.clip_norm)
         finite = figures[0].isfinite() & norm.isfinite()
@@ -217,6 +211,19 @@ class Trainer:
             self._update_ema()
         else:
             self.optimizer.zero_grad()
+
+    @contextmanager
+    def _computing(self, model: Model) -> Iterator[None]:
+        """Let a model compute as all steps want it."""
+        with ExitStack() as stack:
+            for step in self.steps:
+                stack.enter_context(step.computing(model))
+            yield
+
+    def measure(self, model: Model, validator: Validator | None = None) -> Validation:
+        """Return the figures of a validation; all processes must call this together."""
+        with self._computing(model):
+            return (validator or self.validator).measure(model, self.device, self.workers)
 
     def _read_figures(self, display: Display, *, unread: int = 0) -> None:
         """Record the figures of updates, except for the last `unread`, which may not have reached the host yet."""
@@ -287,8 +294,7 @@ class Trainer:
 
     def _validate(self, record: Record | None, display: Display) -> Validation:
         with self.weights.ema_model() as model:
-            with quantized_weights(model, self.options.quantized_weights):
-                validation = self.validator.measure(model, self.device, self.workers)
+            validation = self.measure(model)
             best = self.validator.is_better(validation, self.progress.best_score, self.progress.best_loss)
             self.progress.stale = 0 if best else self.progress.stale + 1
             if best:
@@ -309,9 +315,8 @@ class Trainer:
         if self.workers.leads:
             facts = {"step": self.progress.step, **facts}
             self.run.save_model(model, self.validator.tokenizer, facts)
-            if self.options.adapter_rank:
-                base, scale = self.origin[BASE_MODEL], self.options.adapter_scale
-                save_adapter(self.run, differences(model), scale, base, facts)
+            for step in self.steps:
+                step.save_best(self.run, model, facts)
 
     def save(self) -> None:
         """Write a checkpoint with everything for an exact continuation, such as the random states of all processes."""
@@ -408,16 +413,11 @@ def keep_better(trainer: Trainer, last: Validation, record: Record | None, displ
     validator = trainer.validator.with_more_sources(MAX_SENTENCES)
     if validator is None or best_step == progress.step:
         return
-
-    def measure(model: Model) -> Validation:
-        with quantized_weights(model, trainer.options.quantized_weights):
-            return validator.measure(model, trainer.device, trainer.workers)
-
     trainer.workers.wait()  # until the first process has written the best weights
     best_model = trainer.run.load_model(trainer.run.configuration(), validator.tokenizer).to(trainer.device)
-    best_figures = measure(best_model)
+    best_figures = trainer.measure(best_model, validator)
     with trainer.weights.ema_model() as model:
-        last_figures = measure(model)
+        last_figures = trainer.measure(model, validator)
         if validator.is_better(last_figures, best_figures.score, best_figures.loss):
             trainer.keep(model, last)
     if record:
@@ -511,7 +511,7 @@ class Interrupt:
 def create_weights(model: Model, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:
     """Return the weights of a model, distributed over the processes if the options ask for it."""
     if is_sharded(options, workers):
-        from translucid.training.sharding import ShardedWeights  # imported here because it takes a second
+        from translucid.training.hardware.sharding import ShardedWeights  # imported here because it takes a second
 
         assert isinstance(model, SequenceModel)
         return ShardedWeights(model, device, workers)

@@ -14,15 +14,16 @@ from contextlib import nullcontext
 from functools import cached_property
 from itertools import chain, zip_longest
 from statistics import fmean
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.attention.points import recording
-from translucid.data.batching import BatchedCorpus, bucketed_batches
+from translucid.data.batching import Batch, BatchedCorpus, bucketed_batches
 from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.readers.corpus import sources_of
 from translucid.data.stores.context import ContextCorpus
@@ -34,8 +35,7 @@ from translucid.evaluation.metrics import Criterion, reference_sets
 from translucid.ground.special import SPECIAL
 from translucid.kernels.rounding import mixed_precision
 from translucid.models.protocol import Model, SequenceModel
-from translucid.training.ddp import Workers
-from translucid.training.guided_alignment import GuidedHead
+from translucid.training.hardware.ddp import Workers
 from translucid.training.objective import batch_loss
 
 GENERAL = "general_bleu"
@@ -45,6 +45,16 @@ ALIGNMENT_LOSS = "alignment_loss"
 """The name of the alignment loss for each linked target piece, in nats, among the measures of a validation."""
 MIN_IMPROVEMENT = 0.001
 """The improvement of the loss, in nats per token, that counts; smaller ones are noise, which would delay the end."""
+
+
+class AlignmentHead(Protocol):
+    """A head of attention that learns word links, `extras.guided_alignment.GuidedHead`."""
+
+    def points(self, model: SequenceModel) -> list[str]:
+        """Return the points to record."""
+
+    def loss(self, record: Mapping[str, Tensor], batch: Batch, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the sums [] of the loss and of the linked pieces of a batch, given what was recorded."""
 
 
 class Sample(NamedTuple):
@@ -141,7 +151,7 @@ class PairsValidator(Validator):
     """The number of sources that could be decoded."""
     language: str | None = None
     """The language code of the references, if it is known."""
-    guided_head: GuidedHead | None = None
+    guided_head: AlignmentHead | None = None
     """The head that guided alignment trains; the pairs then have word links."""
 
     def __init__(self, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
@@ -256,7 +266,7 @@ class TextValidator(PairsValidator):
         sentences: int,
         language: str | None = None,
         starts: WordStarts | None = None,
-        guided_head: GuidedHead | None = None,
+        guided_head: AlignmentHead | None = None,
         context: ContextOptions | None = None,
     ) -> None:
         """Measure the loss on all pairs of up to `max_tokens`, and BLEU on `sentences` of them.

@@ -17,9 +17,8 @@ from translucid.models.kinds import resolved, task_of
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.tensor_file import load_weights, unshared
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.compiled import CompiledLoss
-from translucid.training.ddp import GradientBuckets, Workers
-from translucid.training.frozen import trainable
+from translucid.training.hardware.compiled import CompiledLoss
+from translucid.training.hardware.ddp import GradientBuckets, Workers
 from translucid.training.objective import LossFunction, batch_loss
 
 
@@ -105,6 +104,18 @@ class Weights:
     def shard(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
         """Return this process's part of a complete tensor of the optimizer's state."""
         return tensor
+
+
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """Return the weights that training updates: all that are not frozen."""
+    return [weight for weight in model.parameters() if weight.requires_grad]
+
+
+def sizes(model: nn.Module) -> tuple[int, int]:
+    """Return the numbers of trainable and of frozen weights."""
+    total = sum(weight.numel() for weight in model.parameters())
+    learned = sum(weight.numel() for weight in trainable(model))
+    return learned, total - learned
 
 
 def is_sharded(options: TrainingOptions, workers: Workers) -> bool:

@@ -17,9 +17,9 @@ from translucid.ground.cache import add_to_cache, find_cached
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import augmented
-from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.training.dataset import sha256
+from translucid.training.extras.dataset_step import DatasetStep
 
 KEPT = 4
 """The number of cached sets of matches; the least recently used ones are removed."""
@@ -37,37 +37,37 @@ class _Matched:
             yield from read_pairs(self.file)
 
 
-def with_matches(configuration: Configuration, corpora: Corpora, console: Console) -> Corpora:
-    """Add fuzzy matches to corpora if the configuration asks for them.
+class FuzzyMatches(DatasetStep):
+    """Adds pairs with fuzzy matches, which come from the other training pairs; they are computed once and cached.
 
-    The matches of a training pair come from the other training pairs. They are computed once and cached. Corpora of
-    `data.mix`, `data.synthetic` and the like get none.
-
-    Raises:
-        UserError: the cache can't be written.
+    Corpora of `data.mix`, `data.synthetic` and the like get none.
     """
-    data = configuration.data
-    threshold = data.fuzzy_matches
-    if not threshold:
-        return corpora
-    if configuration.model.reads != "text":
-        raise UserError("data.fuzzy_matches is for translators", fix="Leave it out.")
-    # The files of `data.train` come first; corpora that Python code passes directly have no files.
-    count = len(data.train) or len(corpora.train)
-    training, other_corpora = corpora.train[:count], corpora.train[count:]
-    key = sha256(f"{corpora.digest} {threshold} {VERSION} {MATCH} {data.filter.model_dump_json()}")
 
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        _write_matches(training, data.filter, threshold, folder, console)
+    def corpora(self, corpora: Corpora, console: Console) -> Corpora:
+        """Add matches.
 
-    try:
-        folder = find_cached("matches", key) or add_to_cache("matches", key, make, KEPT)
-    except OSError as error:
-        what = f"data.fuzzy_matches needs a cache, which can't be written ({error.strerror or error})"
-        raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
-    matched = [_Matched(corpus, folder / f"{number}.tsv") for number, corpus in enumerate(training)]
-    return replace(corpora, train=[*matched, *other_corpora], digest=key)
+        Raises:
+            UserError: the cache can't be written, or the model is no translator.
+        """
+        data, threshold = self.data, self.data.fuzzy_matches
+        if self.configuration.model.reads != "text":
+            raise UserError("data.fuzzy_matches is for translators", fix="Leave it out.")
+        # The files of `data.train` come first; corpora that Python code passes directly have no files.
+        count = len(data.train) or len(corpora.train)
+        training, other_corpora = corpora.train[:count], corpora.train[count:]
+        key = sha256(f"{corpora.digest} {threshold} {VERSION} {MATCH} {data.filter.model_dump_json()}")
+
+        def make(folder: Path) -> None:
+            folder.mkdir()
+            _write_matches(training, data.filter, threshold, folder, console)
+
+        try:
+            folder = find_cached("matches", key) or add_to_cache("matches", key, make, KEPT)
+        except OSError as error:
+            what = f"data.fuzzy_matches needs a cache, which can't be written ({error.strerror or error})"
+            raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
+        matched = [_Matched(corpus, folder / f"{number}.tsv") for number, corpus in enumerate(training)]
+        return replace(corpora, train=[*matched, *other_corpora], digest=key)
 
 
 def _write_matches(

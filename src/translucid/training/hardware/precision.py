@@ -8,7 +8,7 @@ import torch
 
 from translucid.kernels.rounding import gain_of_rounding
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 
 DECISIVE_RATIO = 4.0
 """The ratio of two speeds from which even a resumed run changes its precision. Noise does not reach it, but another

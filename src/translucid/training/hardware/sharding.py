@@ -25,7 +25,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
 from translucid.runs.tensor_file import refuse_misfits
-from translucid.training.ddp import Workers
+from translucid.training.hardware.ddp import Workers
 from translucid.training.objective import Loss, batch_loss
 from translucid.training.weights import Weights, with_prefix
 

@@ -29,7 +29,7 @@ from translucid.ground.console import PROGRESS_INTERVAL, Console
 from translucid.kernels.machine import cores, physical_memory, processor
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.trackers import LAST_SECONDS, Background, is_installed
+from translucid.training.records.trackers import LAST_SECONDS, Background, is_installed
 from translucid.training.validation import ALIGNMENT_LOSS, GENERAL, Validation
 
 

@@ -1,7 +1,5 @@
-"""Soft targets of knowledge distillation; and distillation and L2-SP against catastrophic forgetting in fine-tuning.
+"""Knowledge distillation from teachers, or from the initial model against catastrophic forgetting in fine-tuning.
 
-    l2_sp                 loss + L/2 |w - w0|^2, w0 the initial weights
-                                                        (Barone et al. 2017, arXiv 1707.09920, section 3.2)
     distillation_weight   (1 - a) loss + a sum_v -p0(v) log p(v), p0 the distribution of the initial model
                                                         (Khayrallah et al. 2018, W18-2705, section 2.2, equation 4),
                           or of teachers (word-level knowledge distillation, Kim and Rush 2016, arXiv 1606.07947,
@@ -16,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +34,10 @@ from translucid.models.protocol import SequenceModel
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Initialization, sha256
+from translucid.training.extras.dataset_step import DatasetStep, TrainingCorpus
+from translucid.training.extras.training_step import TrainingStep
 from translucid.training.objective import Loss, batch_loss, loss_of_log_p, loss_of_target, non_padding_indices
+from translucid.training.weights import Weights
 
 CHUNK = 4096
 """The number of pairs whose soft targets are stored at a time."""
@@ -133,22 +134,6 @@ def _soft_targets(
     return tokens, probabilities
 
 
-class L2SP:
-    """Regularization towards the weights at the beginning of a training."""
-
-    def __init__(self, parameters: Sequence[nn.Parameter], strength: float) -> None:
-        """Store the current values of `parameters` as w0; `strength` is L."""
-        self.parameters, self.strength = parameters, strength
-        self.initial = [parameter.detach().clone() for parameter in parameters]
-
-    @torch.no_grad()
-    def pull(self) -> None:
-        """Add the derivative L (w - w0) to the gradients, which are those of a mean over tokens."""
-        for parameter, initial in zip(self.parameters, self.initial, strict=True):
-            if parameter.grad is not None:
-                parameter.grad.add_(parameter - initial, alpha=self.strength)
-
-
 class DistillationLoss:
     """A mean of the loss of a batch and the cross-entropy to the distribution of a teacher."""
 
@@ -196,15 +181,40 @@ class SoftTargetLoss:
         return batch_loss(self.model, batch, smoothing, loss_of)
 
 
-def distillation_loss(
-    model: SequenceModel, options: TrainingOptions, device: torch.device
-) -> DistillationLoss | SoftTargetLoss:
-    """Return the loss of `training.distillation_weight`.
+class Distillation(TrainingStep):
+    """Adds the cross-entropy to the distribution of teachers or of the initial model."""
 
-    Raises:
-        UserError: a teacher is damaged, or its vocabulary differs from that of the first one.
-    """
-    if options.soft_targets:
-        return SoftTargetLoss(model, options.distillation_weight)
-    teacher = teachers_of(options).to(device) if options.teachers else None
-    return DistillationLoss(model, options.distillation_weight, teacher)
+    needs_initial_weights = True
+
+    def fingerprints(self) -> Mapping[str, str]:
+        """Return those of the initial model and of the teachers."""
+        digests = " ".join(RunFolder(Path(run)).model_digest() for run in self.options.teachers)
+        teachers = {"the models of training.teachers": digests} if digests else {}
+        return self.fingerprint_of_initial_model() | teachers
+
+    def begin(self, weights: Weights) -> None:
+        """Replace the loss.
+
+        Raises:
+            UserError: a teacher is damaged, or its vocabulary differs from that of the first one.
+        """
+        options = self.options
+        assert isinstance(weights.model, SequenceModel)
+        if options.soft_targets:
+            weights.loss = SoftTargetLoss(weights.model, options.distillation_weight)
+        else:
+            teacher = teachers_of(options).to(weights.device) if options.teachers else None
+            weights.loss = DistillationLoss(weights.model, options.distillation_weight, teacher)
+
+
+class SoftTargets(DatasetStep):
+    """Adds the soft targets of the teachers to the encoded pairs."""
+
+    def encoded(self, corpus: TrainingCorpus, start: Initialization) -> None:
+        """Compute the soft targets, unless the run folder has them.
+
+        Raises:
+            UserError: a teacher can't be used, or the disk is full.
+        """
+        stored = corpus.stored
+        corpus.pairs = with_soft_targets(stored.pairs, stored.fingerprint, start, self.configuration.training)

@@ -1,0 +1,1 @@
+"""How a training uses the machine: processes and devices, precision, compilation."""

@@ -1,0 +1,1 @@
+"""What a training shows and writes: progress, metrics, trackers, provenance."""

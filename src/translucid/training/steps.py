@@ -1,0 +1,55 @@
+"""The extras of a training by the setting that asks for them, in order; files of `extras/` say what each adds.
+
+The plain training needs none of them: `trainer.py` has its update, and `text.py` its corpus.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from translucid.runs.configuration import Configuration
+from translucid.training.extras.adapters import Adapters
+from translucid.training.extras.dataset_step import DatasetStep
+from translucid.training.extras.directions import Directions
+from translucid.training.extras.distillation import Distillation, SoftTargets
+from translucid.training.extras.freezing import FrozenOutputBias, FrozenParts, GradualUnfreezing
+from translucid.training.extras.fuzzy_matches import FuzzyMatches
+from translucid.training.extras.guided_alignment import GuidedAlignment, WordLinks
+from translucid.training.extras.l2_sp import L2SPStep
+from translucid.training.extras.placeholders import Placeholders
+from translucid.training.extras.quantized_weights import QuantizedWeights
+from translucid.training.extras.terms import Terms
+from translucid.training.extras.training_step import TrainingStep
+from translucid.training.extras.variation import DocumentContext, SubwordDropout
+
+DATASET_STEPS: dict[str, type[DatasetStep]] = {
+    "data.placeholders": Placeholders,
+    "data.terms": Terms,
+    "training.guided_alignment": WordLinks,
+    "data.fuzzy_matches": FuzzyMatches,
+    "data.tokenizer.languages": Directions,
+    "training.soft_targets": SoftTargets,
+    "data.subword_dropout": SubwordDropout,
+    "data.context": DocumentContext,
+}
+TRAINING_STEPS: dict[str, type[TrainingStep]] = {
+    "training.freeze": FrozenParts,
+    "training.begin_from": FrozenOutputBias,
+    "training.adapter_rank": Adapters,
+    "training.unfreeze": GradualUnfreezing,
+    "training.quantized_weights": QuantizedWeights,
+    "training.l2_sp": L2SPStep,
+    "training.distillation_weight": Distillation,
+    "training.guided_alignment": GuidedAlignment,
+}
+"""A dataset may add a step of its kind of model, `TrainingData.steps`, such as the self-critical loss of captioners."""
+
+
+def dataset_steps(configuration: Configuration) -> list[DatasetStep]:
+    """Return the steps of the corpus whose settings are set."""
+    return [step(configuration) for setting, step in DATASET_STEPS.items() if attrgetter(setting)(configuration)]
+
+
+def training_steps(configuration: Configuration) -> list[TrainingStep]:
+    """Return the steps of the model whose settings are set."""
+    return [step(configuration) for setting, step in TRAINING_STEPS.items() if attrgetter(setting)(configuration)]

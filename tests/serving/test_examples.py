@@ -98,5 +98,5 @@ def test_the_longest_ending_of_a_path_counts(run, folder):
 def test_the_demo_has_examples_of_its_own(run, folder):
     configuration = RunFolder(run).configuration()
     demo = examples_of(folder, configuration.model_copy(update={"preset": "demo"}))
-    assert demo == list(catalog.ENGLISH_BOOK)[:6]
+    assert demo == list(catalog.DEMO_TEXTS)[:6]
     assert examples_of(folder, configuration.model_copy(update={"preset": "base"})) == []

@@ -128,6 +128,33 @@ def test_imports_go_down():
     assert not upwards
 
 
+GENERATORS = {
+    "translucid.corpora.phrasebook": {
+        "cli/data.py",
+        "lessons/demonstration.py",
+        "lessons/recording.py",
+        "lessons/runs.py",
+    },
+    "translucid.captions.scenes": {"captions/commands.py", "captions/demonstration.py", "captions/pointing.py"},
+    "translucid.captions.pointing": set[str](),
+}
+"""The generated corpora, and the files that import them: commands that write or demonstrate them, and gold boxes."""
+
+
+def test_other_commands_do_not_import_the_generated_corpora():
+    importers = {module: set[str]() for module in GENERATORS}
+    for file in FILES:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for module in GENERATORS:
+            # Without a file of gold boxes, nothing needs the words of the scenes: only functions import them.
+            nodes = tree.body if module.endswith("pointing") else ast.walk(tree)
+            name = file.relative_to(SOURCE / "translucid" if "translucid" in file.parts else SOURCE).as_posix()
+            is_own = name.startswith(module.removeprefix("translucid.").replace(".", "/"))
+            if not is_own and any(imported.startswith(f"{module}.") for imported in imported_modules(nodes)):
+                importers[module].add(name)
+    assert importers == GENERATORS
+
+
 def named_extensions(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the extensions that strings name, such as a reference `translucid.captions.model:CaptioningLSTM`."""
     names = set()

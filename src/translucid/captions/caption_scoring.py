@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from translucid.captions.captioner import Caption, Captioner
 from translucid.captions.image_files import ImageFiles
 from translucid.captions.image_store import BATCH_SIZE
 from translucid.captions.pixels import Picture
-from translucid.captions.pointing import GoldImage, Hit, KindScore, by_kind, points_of
 from translucid.data.batching import padded
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features
@@ -30,6 +29,9 @@ from translucid.evaluation.report import ForcedScores
 from translucid.ground.console import Console, progress_bar, table_of, unbroken
 from translucid.ground.iteration import batched
 from translucid.kernels.machine import cores
+
+if TYPE_CHECKING:
+    from translucid.captions.pointing import GoldImage, Hit, KindScore
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ def score_captions(
     scores = caption_scores(list(texts.values()), list(references.values()), language)
     pointing: dict[str, KindScore] = {}
     if points:
+        from translucid.captions.pointing import by_kind
+
         pointing = by_kind(points)
     evaluation = CaptionEvaluation(scores, len(names), len(pairs), seconds, forced, pointing)
     return ScoredCaptions(evaluation, texts)
@@ -148,6 +152,8 @@ def score_captions(
 
 def _pointing(caption: Caption, captioner: Captioner, gold: GoldImage) -> list[tuple[str, Hit | None]]:
     """Return whether the attention of each word of a caption hits the box of the thing that it refers to."""
+    from translucid.captions.pointing import points_of
+
     attention = caption.looked
     return points_of(attention.words, attention.weights().flatten(1), captioner.grid, gold)
 

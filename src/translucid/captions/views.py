@@ -14,7 +14,6 @@ from translucid.captions.captioner import Captioner
 from translucid.captions.image_files import ImageFiles
 from translucid.captions.kinds import PACKAGES
 from translucid.captions.pixels import Picture
-from translucid.captions.pointing import read_gold
 from translucid.captions.saliency_overlay import (
     AttentionResult,
     SaliencyOverlay,
@@ -61,7 +60,11 @@ def evaluate_captions(
         raise UserError("holds no captions", file=data.test[0], fix="Check the file.")
     folders = data.images or list(dict.fromkeys(Path(file).parent for file in data.test))
     files = ImageFiles.open(folders)
-    boxes = read_gold(data.gold) if data.gold else None
+    boxes = None
+    if data.gold:
+        from translucid.captions.pointing import read_gold  # knows the words of the built-in scenes
+
+        boxes = read_gold(data.gold)
     captioner = Captioner.open(RunFolder(run), configuration, translation.device)
     options = configuration.decoding_with({"beam": translation.beam})
     log = Console(stderr=True)

@@ -46,9 +46,9 @@ def demo(
 def _translations(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
     from translucid.api.scoring import score
     from translucid.api.translator import Translator
-    from translucid.corpora.phrasebook import ENGLISH_BOOK
     from translucid.inspection.terminal import attention_table
     from translucid.lessons.demonstration import find_alignments, phrasebook_files, train_demo
+    from translucid.runs.presets import DEMO_TEXTS
 
     console, log = Console(), Console(stderr=True)
     train_demo(out, overwrite=overwrite, device=device, console=log, command=command)
@@ -62,7 +62,7 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     console.print(
         Text.assemble(score_text, f" on {len(pairs):,} held-out sentences ({bleu.signature})"), soft_wrap=True
     )
-    for text in ENGLISH_BOOK:
+    for text in DEMO_TEXTS:
         translated = translator.translate(text)
         console.print(Text.assemble((f"\n{text}", "bold"), " → ", (translated.text, "bold")))
         console.print(Text("for each word written, where the model looked:", "dim"))

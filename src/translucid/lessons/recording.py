@@ -18,7 +18,7 @@ from translucid.api.translator import Translator
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.attention.points import handling, recording
 from translucid.attention.scores import Concat
-from translucid.corpora.phrasebook import ENGLISH_BOOK, generate
+from translucid.corpora.phrasebook import generate
 from translucid.data.text_pipeline import EncodedPair
 from translucid.decoding.beam import beam_search
 from translucid.decoding.maps import forced_pass
@@ -39,9 +39,10 @@ from translucid.lessons.pages import as_json, recorded
 from translucid.lessons.runs import WORDS, Models, translated
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import PlainDecoder, RecurrentMemory, RecurrentModel
+from translucid.runs.presets import DEMO_TEXTS
 
 Record = dict[str, Any]
-BOOK = [*ENGLISH_BOOK, "They are going to the beach"]
+BOOK = [*DEMO_TEXTS, "They are going to the beach"]
 """The sentences of most lessons."""
 LENGTHS = (3, 5, 7, 9, 11, 13, 16, 20)
 """The lengths, in source words, of the sentences of the first lesson."""

@@ -54,6 +54,8 @@ _BASE_TRAINING = {
 }
 FEW_PAIRS, TINY_PAIRS, SMALL_PAIRS = 10_000, 50_000, 1_000_000
 """The numbers of pairs up to which the recipe `low-resource` and the presets `tiny` and `small` are advised."""
+DEMO_TEXTS = ("I like soccer", "I like soccer and also going to the beach")
+"""The texts that the demo translates, and that a server shows as examples for its run."""
 
 PRESETS: dict[str, Preset] = {
     "demo": Preset(

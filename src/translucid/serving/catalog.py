@@ -19,7 +19,6 @@ from cachetools import LRUCache
 from bitext.languages import find_code, usual_code
 from translucid.api.pivot_translator import PivotTranslator
 from translucid.api.translator import Translator
-from translucid.corpora.phrasebook import ENGLISH_BOOK
 from translucid.data.readers.corpus import read_lines, read_pairs
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
@@ -28,6 +27,7 @@ from translucid.kernels.machine import require_pytorch
 from translucid.models.kinds import Served as ServedTask
 from translucid.models.kinds import all_tasks, resolved, task_of
 from translucid.runs.configuration import Configuration
+from translucid.runs.presets import DEMO_TEXTS
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import Batcher
@@ -602,7 +602,7 @@ def examples_of(run: Path, configuration: Configuration) -> list[str]:
     try:
         if examples_file := _inside(run, EXAMPLES_FILE):
             return _fitting(read_lines(examples_file))[:MOST_EXAMPLES]
-        examples = list(ENGLISH_BOOK) if configuration.preset == "demo" else []
+        examples = list(DEMO_TEXTS) if configuration.preset == "demo" else []
         files = filter(None, map(partial(_inside, run), configuration.data.valid))
         source_of = attrgetter("target" if configuration.data.reverse else "source")
         texts = map(source_of, islice(read_pairs(*files), PAIRS_READ))

@@ -20,10 +20,8 @@ Split: TypeAlias = Literal["train", "valid", "test"]
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 SHORTEST, LONGEST = 2, 60
-ENGLISH_BOOK = ("I like soccer", "I like soccer and also going to the beach")
-"""The two sentences that the demo translates."""
 BOOK = frozenset({"me gusta el fútbol", "me gusta el fútbol y también ir a la playa"})
-"""Their translations; all sentences with these translations are test sentences."""
+"""The translations of `runs.presets.DEMO_TEXTS`; all sentences with these translations are test sentences."""
 _MARKS = str.maketrans("", "", ".,?!¿¡")
 
 

@@ -64,33 +64,12 @@ def test_a_target_that_is_replaced_keeps_its_other_attributes():
     assert filled(ONE.format(unit), origin="person") == unit.replace("<target state='new' phase-name=\"p\"/>", target)
 
 
-@pytest.mark.parametrize(
-    ("origin", "states"),
-    [
-        ("model", 'state="needs-review-translation" state-qualifier="mt-suggestion"'),
-        ("memory", 'state="needs-review-translation" state-qualifier="exact-match"'),
-        ("person", 'state="translated"'),
-    ],
-)
-def test_a_target_says_where_it_comes_from(origin, states):
-    assert f"<target {states}>ONE<" in filled(
-        ONE.format("<trans-unit><source>one</source></trans-unit>"), origin=origin
-    )
-
-
 def test_the_target_language_is_named_where_it_was_not():
     for content, attribute in ((ONE, ' target-language="es"'), (TWO, ' trgLang="es"')):
         unit = '<unit id="1"><segment><source>one</source></segment></unit>'
         unit = unit if content is TWO else "<trans-unit><source>one</source></trans-unit>"
         document = read(content.format(unit))
         assert attribute in document.filled(all_changed(document)).decode()
-
-
-def test_a_file_between_other_languages_is_refused():
-    content = ONE.replace('original="a"', 'target-language="de"').format("<trans-unit><source>a</source></trans-unit>")
-    with pytest.raises(UserError, match=r"^a.xlf:1: is from en to de, the translator from en to es"):
-        read(content)
-    assert read(content, ("eng_Latn", "deu_Latn")).segments and read(content, ("x", None)).segments
 
 
 def test_what_is_not_to_be_translated_stays():
@@ -183,49 +162,6 @@ def test_near_matches_are_notes_in_version_2(notes):
     assert reread.filled({0: target}) == filled_once and reread.segments[0].note == ("old" if notes else None)
 
 
-def test_how_sure_it_is_stands_in_a_note_and_is_no_note_of_the_document():
-    units = {
-        ONE: '<trans-unit id="1"><source>one</source><note>old</note></trans-unit>',
-        TWO: '<unit id="1"><notes><note>old</note></notes><segment><source>one</source></segment></unit>',
-    }
-    for content, unit in units.items():
-        document = read(content.format(unit))
-        target = Target(TaggedText("uno"), confidence=0.5, doubts=("number: 3",))
-        filled_once = document.filled({0: target})
-        assert b">confidence 0.50; number: 3</note>" in filled_once
-        reread = read_document("a.xlf", filled_once, ENGLISH_SPANISH)
-        assert reread.segments[0].note == "old"
-        assert reread.filled({0: target}) == filled_once
-        assert b"translucid</note>" not in reread.filled({0: Target(TaggedText("uno"))})
-        assert reread.filled({0: Target(TaggedText("uno"))}).count(b"<note>") == 1
-
-
-def test_a_group_of_notes_is_made_in_its_place_and_goes_with_them():
-    unit = '<unit id="1"><originalData/><segment><source>one</source></segment></unit>'
-    document = read(TWO.format(unit))
-    filled_once = document.filled({0: Target(TaggedText("uno"), confidence=1.0)})
-    assert (
-        b'<unit id="1"><notes><note category="translucid">confidence 1.00</note></notes><originalData/>' in filled_once
-    )
-    assert b"<notes>" not in read_document("a.xlf", filled_once).filled({0: Target(TaggedText("uno"))})
-
-
-@pytest.mark.parametrize(
-    ("content", "attributes", "longest"),
-    [
-        (ONE, 'maxwidth="12" size-unit="char"', 12),
-        (ONE, 'maxwidth="12"', None),
-        (TWO, 'slr:sizeRestriction="0,9" xmlns:slr="urn:oasis:names:tc:xliff:sizerestriction:2.0"', 9),
-        (TWO, "", None),
-    ],
-)
-def test_how_long_a_target_may_be_is_known(content, attributes, longest):
-    inside = "<source>one</source>" if content is ONE else "<segment><source>one</source></segment>"
-    name = "trans-unit" if content is ONE else "unit"
-    (segment,) = read(content.format(f'<{name} id="1" {attributes}>{inside}</{name}>')).segments
-    assert segment.longest == longest
-
-
 def test_line_ends_count_where_white_space_does():
     unit = '<trans-unit id="1"{}><source>One\n  two</source></trans-unit>'
     (default,) = read(ONE.format(unit.format(""))).segments
@@ -242,14 +178,6 @@ def test_prefixes_of_names_are_kept():
     document = read(content)
     ElementTree.fromstring(document.filled(all_changed(document)))
     assert ">ONE</x:target>" in document.filled(all_changed(document)).decode()
-
-
-def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
-    content = ONE.format('<trans-unit><source>one <g id="1">cat</g></source></trans-unit>')
-    document = read(content)
-    file = tmp_path / "a.xlf"
-    file.write_bytes(document.filled(all_changed(document)))
-    assert [tuple(pair) for pair in read_pairs(file)] == [("one cat", "ONE CAT")]
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,13 @@ def test_lines_and_blocks_in_elements_are_segments(source, texts):
     ("languages", "attributes", "message"),
     [
         (("de", "es"), 'source-language="en"', "a.xlf:2: is from en to [?], the translator from de to es"),
-        (("en", "es"), 'source-language="en" target-language="de"', "a.xlf:2: is from en to de"),
+        (
+            ("en", "es"),
+            'source-language="en" target-language="de"',
+            "a.xlf:2: is from en to de, the translator from en to es",
+        ),
+        (("eng_Latn", "deu_Latn"), 'source-language="en" target-language="de"', None),
+        (("x", None), 'source-language="en" target-language="de"', None),
         (("en", "es"), 'source-language="en-US" target-language="es-MX"', None),
         ((None, None), 'source-language="en" target-language="de"', None),
         (("en", "nonsense"), 'source-language="en" target-language="de"', None),
@@ -234,6 +240,7 @@ def test_a_message_with_cases_is_one_text_of_several_segments():
         ('maxwidth="12" size-unit="char" slr:sizeRestriction="11"', "", 11),
         ('maxwidth="9" size-unit="char" slr:sizeRestriction="11"', "", 9),
         ('maxwidth="9" size-unit="pixel"', "", None),
+        ('maxwidth="9"', "", None),
         ('slr:sizeRestriction="0,999999999"', 'slr:sizeRestriction=" 5 , 7 "', 7),
         ('slr:sizeRestriction="1000000000"', "", None),
         ('slr:sizeRestriction="٣"', 'slr:sizeRestriction="x"', None),

@@ -227,6 +227,11 @@ def _stem(member: str) -> str:
     return member.rpartition("/")[2].partition(".")[0]
 
 
+def _part(member: str) -> str:
+    """Return what a member is: chapters differ from each other by their names, sheets and slides by their numbers."""
+    return member.rpartition("/")[0] if member.endswith(".xhtml") else re.sub(r"\d+", "", member)
+
+
 def _letters(length: int) -> str:
     """Return letters and words to make a string longer."""
     return "x" * (length // 2) + " x" * (length // 4)
@@ -272,12 +277,18 @@ class Seed:
             self.texts[""] = text.replace("\r\n", "\n")
 
     def changes(self) -> tuple[list[Change], list[Change], list[Change]]:
-        """Return the strings, the units and the nestings of all texts."""
-        long, repeated, nested = [], [], []
+        """Return the strings, the units and the nestings of all texts; of the same ones in two sheets, the first."""
+        by_kind: dict[tuple[object, ...], Change] = {}
         for member, text in self.texts.items():
-            long += [Change(member, place, is_unit=False) for place in strings(text)]
-            repeated += [Change(member, place, is_unit=True) for place in units(text)]
-            nested += [Change(member, outer, is_unit=True, inner=inner) for outer, inner in nestings(text)]
+            changes = [Change(member, place, is_unit=False) for place in strings(text)]
+            changes += [Change(member, place, is_unit=True) for place in units(text)]
+            changes += [Change(member, outer, is_unit=True, inner=inner) for outer, inner in nestings(text)]
+            for change in changes:
+                kinds = (change.is_unit, change.place.kind, change.inner.kind if change.inner else "")
+                by_kind.setdefault((_part(member), *kinds), change)
+        nested = [change for change in by_kind.values() if change.inner]
+        repeated = [change for change in by_kind.values() if change.is_unit and not change.inner]
+        long = [change for change in by_kind.values() if not change.is_unit]
         for member in self.texts if self.is_packed else ():
             if member != "[Content_Types].xml" and "_rels" not in member:
                 long.append(Change(member, Place(NAME, 0, 0), is_unit=False))

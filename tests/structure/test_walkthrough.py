@@ -137,8 +137,9 @@ def reader(folder, capfd, forked_workers, monkeypatch):
     monkeypatch.setattr(caption_demonstration, "SCENES", 20)
     monkeypatch.setattr(caption_demonstration, "SHOWN", 1)
     # The report on a student takes most of the time of the whole page otherwise.
-    monkeypatch.setattr(Report, "measure", partialmethod(Report.measure, sentences=8, rounds=1, seconds=0.01))
+    monkeypatch.setattr(Report, "measure", partialmethod(Report.measure, sentences=4, rounds=1, seconds=0.01))
     monkeypatch.setattr(measuring, "FEWEST_TOGETHER", 4)
+    monkeypatch.setattr(measuring, "FEWEST_ALONE", 1)
 
     def small(preset, overrides):
         settings = LIMITS if preset == "caption-demo" else [*LIMITS, *SMALL]
@@ -189,10 +190,10 @@ def test_the_commands_of_the_readme(reader, folder, tmp_path, monkeypatch):
 def files_of_the_readme() -> None:
     """Make the files and the foreign model that the README names."""
     pairs = [(pair.source, pair.target) for pair in generate(900, max_words=9)]
-    for name, first, after in (("pairs", 0, 300), ("general", 300, 500), ("dev", 600, 640), ("test", 640, 660)):
+    for name, first, after in (("pairs", 0, 120), ("general", 300, 500), ("dev", 600, 640), ("test", 640, 660)):
         Path(f"{name}.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs[first:after]))
     Path("huge.txt").write_text("".join(f"{source}\n" for source, _ in pairs[660:690]))
-    Path("more.en.gz").write_bytes(gzip.compress("".join(f"{source}\n" for source, _ in pairs[720:740]).encode()))
+    Path("more.en.gz").write_bytes(gzip.compress("".join(f"{source}\n" for source, _ in pairs[720:730]).encode()))
     Path("articles.txt").write_text("".join(f"{source}\n" for source, _ in pairs[:600]))
     for name in ("eng-fra", "eng-deu", "eng-spa"):
         shutil.copy("general.tsv", f"{name}.tsv")

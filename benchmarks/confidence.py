@@ -5,13 +5,13 @@
     python -m benchmarks.confidence --mlqe ../shared/data/mlqe
 
 With a run: for each set of features, an estimator is fitted to the translations of the validation pairs, as `translucid
-tune --confidence` does, and tested on the test pairs. A translation is good with a chrF of at least 40 against the
+tune confidence` does, and tested on the test pairs. A translation is good with a chrF of at least 40 against the
 reference. `lift` says how many times the expected share of bad translations is among the fifth with the lowest
 confidence (1 is chance, 5 the maximum). The calibration error follows Guo et al. 2017, with 15 bins; `floor` is the
 mean error of a perfectly calibrated confidence on as many translations, which is not zero because bins are small.
 `time` is the CPU time of translation with quality estimation relative to translation only.
 
-With --hallucinations: how often a run after `tune --confidence` reports detached attention, and its mean confidence, on
+With --hallucinations: how often a run after `tune confidence` reports detached attention, and its mean confidence, on
 test sentences after the first 600 (on which the measure was chosen), on random letters, on three sentences joined into
 one, and in forced decoding of the translation of another sentence of similar length.
 
@@ -123,7 +123,7 @@ def of_hallucinations(run: Path, test: str, count: int = 300) -> None:
     """Print the table of detached attention."""
     t = Translator.load(run, "cpu")
     fitted = t.quality.estimator
-    assert fitted and fitted.detached, "run translucid tune --confidence first"
+    assert fitted and fitted.detached, "run translucid tune confidence first"
     sources = [pair.source for pair in read_pairs(test)][CHOSEN_ON:][:count]
     chance = random.Random(2)
     letters = []

@@ -94,7 +94,7 @@ class Trial:
     def bleu(self, run: Path, test: Path, name: str) -> float:
         """Return the BLEU of a run on a test set."""
         note = self.folder / f"{name}.{test.parent.name}.json"
-        output = self.command(note, "evaluate", run, "--test", test, "--json")["said"]
+        output = self.command(note, "evaluate", run, "--test", test, "--lines", "whole", "--json")["said"]
         return float(json.loads(output)["BLEU"]["value"])
 
 

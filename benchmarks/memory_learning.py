@@ -64,7 +64,9 @@ def translucid(*words: str | Path) -> str:
 
 def bleu(run: Path, test: Path) -> float:
     """Score a run."""
-    result = json.loads(translucid("evaluate", run, "--test", test, "--beam", "5", "--no-perplexity", "--json"))
+    result = json.loads(
+        translucid("evaluate", run, "--test", test, "--beam", "5", "--lines", "whole", "--no-perplexity", "--json")
+    )
     return float(result["BLEU"]["value"])
 
 

@@ -79,8 +79,8 @@ def main() -> None:
 def draw(runs: list[str], out: Path) -> None:
     for command in (
         ["look", runs[0], TEXT, "--save", out / "attention.png"],
-        ["draw", "heads", runs[0], TEXT, "--layer", 1, "--out", out / "heads.png"],
-        ["draw", "heads", runs[0], TEXT, "--out", out / "layers.png"],
+        ["draw", "attention", runs[0], TEXT, "--layer", 1, "--out", out / "heads.png"],
+        ["draw", "attention", runs[0], TEXT, "--out", out / "layers.png"],
         ["draw", "mask", runs[0], "I like soccer", "--out", out / "mask.png"],
         ["draw", "positions", "--out", out / "positions.png"],
         ["draw", "beam", runs[0], "I like soccer", "--out", out / "beam.png"],

@@ -170,7 +170,7 @@ def readings(corpus: Corpus) -> list[Row]:
 
 
 def learned_layers(corpus: Corpus) -> list[Row]:
-    """Return rows for an alignment layer trained on gold links, and for what `tune --alignments` keeps without them."""
+    """Return rows for an alignment layer trained on gold links, and for what `tune alignments` keeps without them."""
     rows = []
     pairs, gold = corpus.test
     for method, taught in ((f"alignment layer from {TAUGHT} gold pairs", True), ("alignment layer", False)):
@@ -181,7 +181,7 @@ def learned_layers(corpus: Corpus) -> list[Row]:
             translator = Translator.load(run, "cpu", "torch")
             options = learned.chosen
             if not taught:
-                method = f"**`tune --alignments` without gold links**: {name_of(options)}"
+                method = f"**`tune alignments` without gold links**: {name_of(options)}"
             if taught and not learned.kept:
                 method += " (not kept; attention)"
             inspected = translator.inspector.inspect(pairs, contributions=options.method != "weights")
@@ -291,7 +291,7 @@ Alignment error rates (AER) of the readings of a model's attention, of alignment
 *Fed* and *predicted*: the attention of a word is read when it is the decoder's input, or when it is predicted. *Both
 sides*: each source word also links to the target word that attends to it most, and grow-diagonal joins both.
 
-The automatic choice at the end of training, and `tune --alignments`, do not use gold links. They use statistical links
+The automatic choice at the end of training, and `tune alignments`, do not use gold links. They use statistical links
 of 200 validation pairs, and of longer texts joined from these. The statistical aligners learn from the training pairs
 and the test pairs together; the models are not trained on the test pairs. Parliament (Hansards) is out of domain for a
 model trained on Tatoeba, whose sentences are short and colloquial.

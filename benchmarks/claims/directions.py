@@ -150,7 +150,7 @@ def evaluated(run: Path, files: Sequence[str]) -> dict[str, Any]:
     """Return the scores of a run by `translucid evaluate`."""
     output = StringIO()
     with redirect_stdout(output):
-        code = run_command(["evaluate", str(run), "--beam", "5", "--json", "--test", *files])
+        code = run_command(["evaluate", str(run), "--beam", "5", "--lines", "whole", "--json", "--test", *files])
     if code:
         raise SystemExit(f"the evaluation of {run} failed")
     scores: dict[str, Any] = json.loads(output.getvalue())

@@ -206,7 +206,7 @@ def tico(runs: Path, file: Path, base: Path, updates: int) -> str:
                 translator, pipeline=replace(translator.pipeline, context=None)
             )
         for name, system in systems.items():
-            bleu, half, chrf = scored(translated(system, test, console=Console(stderr=True)), test)
+            bleu, half, chrf = scored(translated(system, test, split=False, console=Console(stderr=True)), test)
             rows.append([name, f"{bleu:.1f} ± {half:.1f}", f"{chrf:.1f}"])
     return f"## TICO-19\n\n{len(test):,} sentences of held-out documents.\n\n{table(['system', 'BLEU', 'chrF'], rows)}"
 

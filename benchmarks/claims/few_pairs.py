@@ -134,7 +134,7 @@ def translated(trial: Trial, name: str, test: Sequence[Pair]) -> list[str]:
     """Translate the test sources with a run and beam 5."""
     out, sources = trial / f"{name}.out", trial / "test.en"
     write_atomically(sources, "".join(f"{pair.source}\n" for pair in test).encode())
-    options = ["--input", sources, "--output", out, "--beam", "5", "--no-split-sentences"]
+    options = ["--input", sources, "--output", out, "--beam", "5", "--lines", "whole"]
     trial.command(out, "translate", trial / name, *options)
     return out.read_text(encoding="utf-8").splitlines()
 

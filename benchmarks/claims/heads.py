@@ -126,10 +126,10 @@ def measured(name: str, run: Path, valid: Sequence[Pair], test: Sequence[Pair], 
 def one_off(name: str, translator: Translator, test: Sequence[Pair]) -> dict[str, tuple[float, bool]]:
     """Return the difference in BLEU with each head off, and whether a paired bootstrap finds it significant."""
     sources, references = [pair.source for pair in test], [[pair.target for pair in test]]
-    systems = [("whole", translated(translator, sources, GREEDY, console=QUIET))]
+    systems = [("whole", translated(translator, sources, GREEDY, split=False, console=QUIET))]
     for head in track(head_names(translator.inspector.heads), f"{name}: one head off", console=LOG):
         ablated = translator.with_ablation(Ablation((head,)))
-        systems.append((head, translated(ablated, sources, GREEDY, console=QUIET)))
+        systems.append((head, translated(ablated, sources, GREEDY, split=False, console=QUIET)))
     _, scores = PairedTest(systems, {"BLEU": BLEU()}, references, test_type="bs", n_samples=1000)()
     baseline, *ablated_scores = scores["BLEU"]
     differences = {}

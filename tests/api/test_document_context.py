@@ -118,7 +118,7 @@ def test_lines_of_a_file_are_a_document_across_windows(
     assert code == 0, err
     for line, expected in zip(out.splitlines(), [*EXPECTED, ""] * 3, strict=True):
         assert line == expected or not expected
-    code, out, _ = call(capsys, *command, *workers, "--separate-lines")
+    code, out, _ = call(capsys, *command, *workers, "--context", "none")
     assert len(set(out.splitlines()[1::10])) == 1
     code, out, _ = call(capsys, "translate", context_run, "--context", "a green one", "it is so")
     assert out == "es verde\n"
@@ -165,12 +165,12 @@ def test_a_test_set_is_scored_with_its_context(context_run, tmp_path, capsys):
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command = ["evaluate", context_run, tmp_path / "test.jsonl", "--json", "--device", "cpu"]
     scores = json.loads(call(capsys, *command)[1])
-    alone = json.loads(call(capsys, *command, "--separate-lines")[1])
+    alone = json.loads(call(capsys, *command, "--context", "none")[1])
     assert scores["chrF"]["value"] > 99 > alone["chrF"]["value"]
     assert scores["perplexity"] < 1.1 < alone["perplexity"]
 
 
-@pytest.mark.parametrize("option", [["--context", "a"], ["--separate-lines"]])
+@pytest.mark.parametrize("option", [["--context", "a"], ["--context", "none"]])
 def test_a_run_without_context_refuses_it(small_run, capsys, option):
     code, _, err = call(capsys, "translate", small_run, "a", *option)
     assert code == 2 and f"{option[0]} is for runs with document context" in err

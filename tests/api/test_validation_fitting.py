@@ -96,7 +96,7 @@ def imported_run(small_run, tmp_path_factory):
 def test_an_imported_run_goes_by_the_words_of_the_pairs_that_it_is_given(imported_run, corpus, tmp_path):
     run = shutil.copytree(imported_run, tmp_path / "run")
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
-    assert command(["tune", str(run), *files, "--sentences", "2"]) == 0
+    assert command(["tune", "speed", str(run), *files, "--sentences", "2"]) == 0
     translator = Translator.load(run)
     assert warnings(translator, STRANGE) == [f"{KNOWN}Quaggas, graze, peacefully, beside, meandering …"]
     assert warnings(translator, next(iter(read_pairs(corpus / "train.tsv"))).source) == []
@@ -104,7 +104,7 @@ def test_an_imported_run_goes_by_the_words_of_the_pairs_that_it_is_given(importe
 
 def test_an_imported_run_goes_by_pieces_without_training_text(imported_run, corpus, tmp_path, capsys):
     run = shutil.copytree(imported_run, tmp_path / "run")
-    assert command(["tune", str(run), "--valid", str(corpus / "test.tsv"), "--sentences", "2"]) == 0
+    assert command(["tune", "speed", str(run), "--valid", str(corpus / "test.tsv"), "--sentences", "2"]) == 0
     assert "seen pieces" not in capsys.readouterr().out
     scores = json.loads((run / "validation-scores.json").read_text())["scores"]
     assert (scores["unknown"], scores["words"], scores["sentences"]) == (None, "", 20)
@@ -112,10 +112,10 @@ def test_an_imported_run_goes_by_pieces_without_training_text(imported_run, corp
     assert scores.unknown is None
 
 
-@pytest.mark.parametrize("options", [[], ["--shortlists", "--valid"]])
-def test_without_files_there_is_nothing_to_tune_an_imported_run_on(imported_run, corpus, capsys, options):
+@pytest.mark.parametrize(("purpose", "options"), [("speed", []), ("shortlists", ["--valid"])])
+def test_without_files_there_is_nothing_to_tune_an_imported_run_on(imported_run, corpus, capsys, purpose, options):
     files = [str(corpus / "test.tsv")] if options else []
-    assert command(["tune", str(imported_run), *options, *files]) == 2
+    assert command(["tune", purpose, str(imported_run), *options, *files]) == 2
     error = capsys.readouterr().err.replace("\n", " ")
     assert "Give" in error and "FILES" in error and "internal" not in error
 
@@ -145,5 +145,5 @@ def test_the_end_of_a_training_measures_and_tune_measures_again(measured_run, tm
         measure_trained(trainer, QUIET)
         assert (run / "validation-scores.json").exists() == expected
     (run / "validation-scores.json").unlink()
-    assert command(["tune", str(run), "--sentences", "2"]) == 0
+    assert command(["tune", "speed", str(run), "--sentences", "2"]) == 0
     assert (run / "validation-scores.json").exists()

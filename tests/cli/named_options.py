@@ -29,7 +29,7 @@ def _sentences(err: str) -> Iterator[str]:
 def unknown_options(arguments: list[str], err: str) -> list[str]:
     """Return the options that errors and warnings advise, but that the command lacks.
 
-    A sentence may name another command before the option: `translucid train --resume`, or `tune --confidence`.
+    A sentence may name another command before the option: `translucid train --resume`, or `tune confidence`.
     """
     own = options_of(arguments)
     given = {argument.partition("=")[0] for argument in arguments}

@@ -37,7 +37,7 @@ def encoded(line):
 
 @pytest.fixture
 def back_translate(call, reverse_run, tmp_path):
-    """Call the command on lines: back_translate(lines, "--sample") returns its result and the pairs."""
+    """Call the command on lines: back_translate(lines, "--temperature", 1) returns its result and the pairs."""
 
     def run_command(lines, *options, name="text.txt", out=tmp_path / "synthetic.tsv"):
         content = b"".join(encoded(line) + b"\n" for line in lines)
@@ -61,7 +61,7 @@ def test_packed_text_sampling_and_workers_give_pairs_too(back_translate, forked_
     _, greedy = back_translate(TEXT)
     result, packed = back_translate(TEXT, "--workers", 2, name="text.txt.gz", out=tmp_path / "packed.tsv")
     assert result.code == 0 and packed == greedy
-    _, sampled = back_translate(TEXT, "--sample", "--top-k", 5, out=tmp_path / "drawn.tsv")
+    _, sampled = back_translate(TEXT, "--top-k", 5, out=tmp_path / "drawn.tsv")
     assert [pair.target for pair in sampled] == TEXT
     assert [pair.source for pair in sampled] != [pair.source for pair in greedy]
 
@@ -111,7 +111,7 @@ def test_an_interrupted_job_resumes_and_writes_the_same_file(back_translate, tmp
     monkeypatch.setattr("translucid.api.translator.WINDOW", 3)
     monkeypatch.setattr("translucid.jobs.job.TranslationJob.window", 3)
     lines = [*TEXT[:4], "", *TEXT[4:]]
-    _, expected = back_translate(lines, "--sample", out=tmp_path / "whole.tsv")
+    _, expected = back_translate(lines, "--temperature", 1, out=tmp_path / "whole.tsv")
     work, starts = BackTranslationJob.work, []
 
     def interrupted_work(self, models, window):
@@ -121,9 +121,9 @@ def test_an_interrupted_job_resumes_and_writes_the_same_file(back_translate, tmp
         return work(self, models, window)
 
     monkeypatch.setattr(BackTranslationJob, "work", interrupted_work)
-    result, pairs = back_translate(lines, "--sample", name=name)
+    result, pairs = back_translate(lines, "--temperature", 1, name=name)
     assert result.code == 130 and not pairs and "stopped after line 6" in result.err
-    result, pairs = back_translate(lines, "--sample", name=name)
+    result, pairs = back_translate(lines, "--temperature", 1, name=name)
     assert "continued after line 6" in result.err
     assert starts == [0, 3, 6, 6, 9, 12]
     assert pairs == expected
@@ -144,7 +144,7 @@ def test_errors_are_one_line(call, back_translate, reverse_run, tmp_path):
         ("text.txt", "out.txt", [], ".tsv"),
         ("text.txt", "there.tsv", [], "--overwrite"),
         ("text.txt", "out2.tsv", ["--beam", "0"], "beam"),
-        ("text.txt", "out2.tsv", ["--temperature", "0.5"], "sample"),
+        ("text.txt", "out2.tsv", ["--temperature", "-1"], "temperature"),
     ):
         result = call(
             "data", "back-translate", reverse_run, "--text", tmp_path / text, "--out", tmp_path / out, *options

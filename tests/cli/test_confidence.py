@@ -1,4 +1,4 @@
-"""Confidence estimation: `tune --confidence`, and what is reported with each translation."""
+"""Confidence estimation: `tune confidence`, and what is reported with each translation."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def fitted(small_run, pairs, tmp_path, call, fits, tmp_path_factory):
             return shutil.copytree(fitted_run, run), result
         if not exists:
             shutil.copytree(small_run, run)
-        result = call("tune", run, "--confidence", "--valid", pairs, *options)
+        result = call("tune", "confidence", run, "--valid", pairs, *options)
         assert result.code == 0, result.err
         if not exists:
             fits[options] = shutil.copytree(run, tmp_path_factory.mktemp("fitted") / "run"), result
@@ -123,7 +123,7 @@ def test_a_word_has_the_product_of_its_pieces(small_run, pairs, engine):
 
 def test_words_go_with_token_scores(fitted, call):
     run, _ = fitted("--features", "search")
-    records = rows(call("translate", run, "--format", "jsonl", "--token-scores", *TEXTS))
+    records = rows(call("translate", run, "--format", "jsonl-tokens", *TEXTS))
     for record in records:
         assert [word for word, _ in record["word_probabilities"]] == record["translation"].split()
         assert all(0 <= p <= 1 for _, p in record["word_probabilities"])
@@ -176,7 +176,7 @@ def test_a_damaged_file_is_one_line(fitted, call, damage):
     file.write_text(damage(file.read_text()))
     result = call("translate", run, "--format", "jsonl", "I like soccer.")
     assert result.code == 2
-    assert "confidence.json: can't be read" in result.err and "tune --confidence again" in result.err
+    assert "confidence.json: can't be read" in result.err and "tune confidence again" in result.err
     assert call("translate", run, "I like soccer.").code == 0
 
 
@@ -190,23 +190,21 @@ def test_a_diagram_is_drawn_and_not_overwritten(fitted, pairs, tmp_path, call):
     file = tmp_path / "reliability.svg"
     run, result = fitted("--diagram", file)
     assert f"saved: {file}" in result.out and b"<svg" in file.read_bytes()
-    failure = call("tune", run, "--confidence", "--valid", pairs, "--diagram", file)
+    failure = call("tune", "confidence", run, "--valid", pairs, "--diagram", file)
     assert failure.code == 2 and "--overwrite" in failure.err
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--threshold", "30"], "--threshold does not go without --confidence"),
-        (["--confidence", "--shortlists"], "--shortlists does not go with --confidence"),
-        (["--confidence", "--features", "dropout"], "go together"),
-        (["--confidence", "--sentences", "30"], "too few to tell good from bad"),
-        (["--confidence", "--threshold", "100"], "too few to tell good from bad"),
-        (["--confidence", "--diagram", "x.txt"], "x.txt"),
+        (["--features", "dropout"], "go together"),
+        (["--sentences", "30"], "too few to tell good from bad"),
+        (["--threshold", "100"], "too few to tell good from bad"),
+        (["--diagram", "x.txt"], "x.txt"),
     ],
 )
 def test_invalid_options_are_one_line(small_run, pairs, call, options, message):
-    result = call("tune", small_run, "--valid", pairs, *options)
+    result = call("tune", "confidence", small_run, "--valid", pairs, *options)
     assert result.code == 2 and message in result.err and len(result.err.splitlines()) == 1
     assert not (small_run / "confidence.json").exists()
 

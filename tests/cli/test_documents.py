@@ -62,7 +62,7 @@ def test_a_document_that_is_missing_is_no_text(call, small_run, tmp_path, monkey
     assert call("translate", small_run, "https://example.org/a.html").code == 0
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "leter.docx").touch()
-    for options in ([], ["--output-dir", "out", "--overwrite"]):
+    for options in ([], ["--output", "out/", "--overwrite"]):
         result = call("translate", small_run, "--input", "leter.docx", *options)
         assert result.code == 2 and result.err.startswith("error: leter.docx: can't be read (No such file"), result.err
 
@@ -72,7 +72,7 @@ def test_several_documents_need_a_folder(call, small_run, tmp_path, monkeypatch)
     for name in ("a.md", "docs/b.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("I like soccer.\n")
-    needs_folder = "Write the translations to a folder with --output-dir"
+    needs_folder = "Write the translations to a folder, --output FOLDER/"
     for arguments, message in (
         (["a.md", "docs/b.md"], f"a.md: is one of 2 documents or folders. {needs_folder}"),
         (["docs"], f"docs: is a folder. {needs_folder}"),
@@ -80,14 +80,16 @@ def test_several_documents_need_a_folder(call, small_run, tmp_path, monkeypatch)
         (["I like soccer.", "a.md"], "a.md: is a file or a folder among 2 texts"),
         (["I like soccer.", "docs"], "docs: is a file or a folder among 2 texts"),
         (["a.md", "missing.docx"], "missing.docx: is not there"),
-        (["a.md", "--output-dir", "out"], "--output and --output-dir do not go together"),
-        (["I like soccer.", "--output-dir", "out"], "--output and --output-dir do not go together"),
     ):
         result = call("translate", small_run, *arguments, "--output", "out")
         assert result.code == 2 and message in result.err, result.err
         assert result.err.count("\n") == 1 and not (tmp_path / "out").exists()
-    result = call("translate", small_run, "I like soccer.", "--output-dir", "out")
-    assert result.code == 2 and "--output-dir is for a document" in result.err
+    result = call("translate", small_run, "I like soccer.", "--output", "out/")
+    assert result.code == 2 and "out/: is a folder, and lines of text are written to a file" in result.err
+    # A folder that exists needs no separator; one document keeps its name in it, too.
+    (tmp_path / "out").mkdir()
+    assert call("translate", small_run, "a.md", "--output", "out").code == 0
+    assert (tmp_path / "out" / "a.md").exists()
     # Only names of folders that are there are no words.
     assert call("translate", small_run, ".", "documents", "a/b").code == 0
 
@@ -110,7 +112,7 @@ def test_documents_and_folders_are_written_to_a_folder(call, small_run, forked_w
     opened = []
     open_translator = job_module.open_translator
     monkeypatch.setattr(job_module, "open_translator", lambda *a: opened.append(1) or open_translator(*a))
-    command = "translate", small_run, "docs", "x.po", "--output-dir", "docs/es", "--workers", workers
+    command = "translate", small_run, "docs", "x.po", "--output", "docs/es/", "--workers", workers
     result = call(*command)
     assert result.code == 0, result.err
     assert "1 files are of no kind that is translated: picture.png" in result.err
@@ -138,7 +140,7 @@ def test_a_document_that_fails_does_not_stop_the_others(call, small_run, tmp_pat
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.txt").write_bytes(b"one\n\xff\n")
     (tmp_path / "docs/b.txt").write_text("I like soccer.\n")
-    result = call("translate", small_run, "docs", "--output-dir", "es")
+    result = call("translate", small_run, "docs", "--output", "es/")
     assert result.code == 2 and "docs/a.txt:2: is not UTF-8" in result.err
     assert "error: 1 of 2 documents were not translated" in result.err
     assert (tmp_path / "es/b.txt").exists() and not (tmp_path / "es/a.txt").exists()
@@ -150,12 +152,12 @@ def test_outputs_that_collide_are_refused_before_any_work(call, small_run, tmp_p
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("I like soccer.\n")
     for arguments, message in (
-        (["one", "two", "--output-dir", "es"], "two/a.txt: and one/a.txt would both be written to es/a.txt"),
-        (["one", "--output-dir", "one"], "one/a.txt: would be replaced by its translation"),
-        (["one/a.txt", "--output-dir", "one", "--overwrite"], "one/a.txt: would be replaced by its translation"),
-        (["one", "--output-dir", "file"], "file: is a file, not a folder"),
-        (["one", "--output-dir", "file/es"], "file/es: can't be made (Not a directory)"),
-        (["empty", "--output-dir", "es"], "empty: holds no document that can be translated"),
+        (["one", "two", "--output", "es/"], "two/a.txt: and one/a.txt would both be written to es/a.txt"),
+        (["one", "--output", "one"], "one/a.txt: would be replaced by its translation"),
+        (["one/a.txt", "--output", "one", "--overwrite"], "one/a.txt: would be replaced by its translation"),
+        (["one", "--output", "file/"], "file: is a file, not a folder"),
+        (["one", "--output", "file/es/"], "file/es: can't be made (Not a directory)"),
+        (["empty", "--output", "es/"], "empty: holds no document that can be translated"),
     ):
         result = call("translate", small_run, *arguments)
         assert result.code == 2 and message in result.err, result.err
@@ -184,7 +186,8 @@ def test_lines_with_input_stay_lines(call, small_run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["--format", "jsonl"], ["--alignments"], ["--nbest", 2], ["--wrapped"], ["--ray", "local"]]
+    "options",
+    [["--format", "jsonl"], ["--alignments"], ["--nbest", 2], ["--lines", "wrapped"], ["--workers", "ray:local"]],
 )
 def test_options_without_a_place_in_documents_are_refused(call, small_run, tmp_path, options):
     (tmp_path / "a.txt").write_text("I like soccer.")

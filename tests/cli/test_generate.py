@@ -75,6 +75,8 @@ def test_sampling_is_the_runs_own_way_and_the_seed_decides(call, language):
     assert greedy == call("generate", language, "me", "--beam", 1).out
     assert greedy == call("generate", language, "me", "--top-k", 1).out
     assert greedy == call("generate", language, "me", "--top-p", "1e-9").out
+    # An option of sampling prevails over a beam, as in `translate`.
+    assert greedy == call("generate", language, "me", "--top-k", 1, "--beam", 3).out
     several = call("generate", language, "me", "--nbest", 4).out
     assert several.count("\t") == 3
 
@@ -102,7 +104,7 @@ def test_at_most_so_many_tokens(call, language):
 @pytest.mark.parametrize(("options", "message"), [
     (["x", "--input", "y"], "both a text and --input"),
     (["x", "--top-candidates", "2"], "--top-candidates has no place in plain text"),
-    (["x", "--beam", "2", "--temperature", "2"], "without sample"),
+    (["x", "--no-sample"], "The option --no-sample is now --beam 1"),
     (["x", "--temperature", "-1"], "temperature"),
     (["x", "--max-tokens", "0"], "max-tokens"),
     (["--input", "book.docx"], "is a document by its ending"),
@@ -151,9 +153,9 @@ def test_other_commands_refuse_a_language_model_in_one_line(call, language, corp
         ("look", language, "x"),
         ("explain", language, "x"),
         ("export", language, "--to", "ctranslate2", tmp_path / "out"),
-        ("tune", language),
+        ("tune", "speed", language),
         ("align", language, "--pairs", corpus / "test.tsv"),
-        ("draw", "heads", language, "x", "--out", tmp_path / "x.png"),
+        ("draw", "attention", language, "x", "--out", tmp_path / "x.png"),
         ("draw", "beam", language, "x", "--out", tmp_path / "x.png"),
         ("draw", "mask", language, "x", "--out", tmp_path / "x.png"),
     ]
@@ -193,7 +195,7 @@ def test_evaluate_has_the_figures_of_validation(call, language, texts):
     assert "perplexity a word" in printed.out and "20 texts" in printed.out
 
 
-@pytest.mark.parametrize("option", [["--beam", "3"], ["--by-length"], ["--samples", "2"], ["--alignments", "x"]])
+@pytest.mark.parametrize("option", [["--beam", "3"], ["--by-length"], ["--samples", "2"], ["--gold", "x"]])
 def test_evaluate_refuses_what_is_for_others(call, language, texts, option):
     result = call("evaluate", language, texts / "valid.txt", *option)
     assert result.code == 2 and f"{option[0]} is for models that write about a source" in result.err

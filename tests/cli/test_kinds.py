@@ -47,7 +47,7 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, pairs, tmp_
     assert result.code == 0, result.err
     assert len(result.out.split("\n")) == 4
     assert call("evaluate", run, "--test", pairs, "--beam", 2, "--json").code == 0
-    tuned = call("tune", run, "--sentences", 5)
+    tuned = call("tune", "speed", run, "--sentences", 5)
     assert tuned.code == 0, tuned.err
     assert "seen pieces" in tuned.out
     printed = call("look", run, "I like soccer")
@@ -57,10 +57,10 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, pairs, tmp_
         assert "no attention" in printed.out
         assert aligned.code == 2
         assert "no attention" in aligned.err
-        assert "learned from attention" in call("tune", run, "--shortlists").err
+        assert "learned from attention" in call("tune", "shortlists", run).err
         (tmp_path / "gold.txt").write_text("0-0\n" * 6)
-        gold = ["--test", pairs, "--alignments", tmp_path / "gold.txt", "--keep-best"]
-        assert call("evaluate", run, *gold).code == 2
+        assert call("evaluate", run, "--test", pairs, "--gold", tmp_path / "gold.txt").code == 2
+        assert call("tune", "reading", run, tmp_path / "gold.txt", "--pairs", pairs).code == 2
     else:
         translation = Translator.load(run).translate("I like soccer")
         assert aligned.out == f"{translation.text}\t{to_pharaoh(translation.alignment)}\n"

@@ -1,4 +1,4 @@
-"""`look --lens` and `tune --lens`, and the tuned lens in the run folder."""
+"""`look --lens` and `tune lens`, and the tuned lens in the run folder."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ def tuned(small_run, corpus, tmp_path_factory):
     folder = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("translucid.inspection.lens.UPDATES", 20)
-        assert run(["tune", str(folder), "--lens", "--valid", str(corpus / "test.tsv")]) == 0
+        assert run(["tune", "lens", str(folder), "--valid", str(corpus / "test.tsv")]) == 0
     return folder
 
 
@@ -42,7 +42,7 @@ def test_a_lens_of_another_model_is_refused(call, tuned, tmp_path):
     tensors, facts = load_tensors(run / "lens.safetensors")
     save_tensors(run / "lens.safetensors", tensors, {**facts, "model": "another"})
     result = call("look", run, TEXT, "--lens", "tuned")
-    assert result.code == 2 and "belongs to another model. Delete it, or run translucid tune --lens again" in result.err
+    assert result.code == 2 and "belongs to another model. Delete it, or run translucid tune lens again" in result.err
     save_tensors(run / "lens.safetensors", {name: tensor[:3] for name, tensor in tensors.items()}, facts)
     assert "does not fit the model" in call("look", run, TEXT, "--lens", "tuned").err
 
@@ -50,13 +50,14 @@ def test_a_lens_of_another_model_is_refused(call, tuned, tmp_path):
 def test_what_tune_prints(call, small_run, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("translucid.inspection.lens.UPDATES", 2)
     run = shutil.copytree(small_run, tmp_path / "run")
-    result = call("tune", run, "--lens", "--valid", corpus / "train.tsv", "--sentences", 40)
+    result = call("tune", "lens", run, "--valid", corpus / "train.tsv", "--sentences", 40)
     assert result.code == 0, result.err
     assert "learned from 36 pairs, compared on 4 others" in result.out
-    failure = call("tune", run, "--lens", "--valid", corpus / "train.tsv", "--sentences", 4)
+    failure = call("tune", "lens", run, "--valid", corpus / "train.tsv", "--sentences", 4)
     assert failure.code == 2 and "4 pairs to learn from" in failure.err
-    assert "--train does not go with --lens" in call("tune", run, "--lens", "--train", corpus / "train.tsv").err
-    assert "two things to learn" in call("tune", run, "--lens", "--confidence").err
+    # A former command is refused, and the message has its present form.
+    former = call("tune", run, "--lens", "--sentences", 4)
+    assert former.code == 2 and f"is now translucid tune lens {run} --sentences 4" in former.err
 
 
 @pytest.mark.parametrize("ending", ["html", "png", "json", "npz"])

@@ -69,8 +69,8 @@ def test_models_without_contributions_are_refused(call, small_run, options):
         *((["look", "--save", "x.html"], text) for text in ("12", "https://example.org/a", "user@example.org 3.14")),
         *((["look", "--save", f"x.{ending}"], "12") for ending in ("png", "json", "npz")),
         (["look", "--save", "x.html", "--why", "erasure"], "12"),
-        (["draw", "heads", "--out", "x.png"], "12"),
-        (["draw", "heads", "--layer", "0", "--out", "x.png"], "12"),
+        (["draw", "attention", "--out", "x.png"], "12"),
+        (["draw", "attention", "--layer", "0", "--out", "x.png"], "12"),
         (["explain"], "https://example.org/a"),
         (["explain", "--json"], "12"),
     ],
@@ -159,13 +159,16 @@ def test_align_given_pairs(call, small_run, gold, tmp_path):
 
 def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, tmp_path):
     run = shutil.copytree(small_run, tmp_path / "run")
-    result = call("evaluate", run, "--test", gold, "--alignments", gold, "--json", "--keep-best")
+    result = call("evaluate", run, "--test", gold, "--gold", gold, "--json")
     assert result.code == 0, result.err
+    before = (run / "config.yaml").read_bytes()
+    tuned = call("tune", "reading", run, gold)
+    assert tuned.code == 0 and tuned.out.count("← used") == 1 and (run / "config.yaml").read_bytes() != before
     methods = json.loads(result.out)["alignment"]
     assert [method["aer"] for method in methods] == sorted(method["aer"] for method in methods)
     saved = yaml.safe_load((run / "config.yaml").read_text())["alignment"]
     assert saved == {name: methods[0][name] for name in ("learned", "layer", "head", "method", "shift", "both")}
-    printed = call("evaluate", run, "--test", gold, "--alignments", gold)
+    printed = call("evaluate", run, "--test", gold, "--gold", gold)
     assert "← used" in printed.out
 
 
@@ -174,7 +177,7 @@ def test_evaluate_and_tune_save_the_configuration_of_the_run(call, small_run, go
     run = shutil.copytree(small_run, tmp_path / "run")
     before = RunFolder(run).configuration()
     languages = ["--source-language", "en", "--target-language", "es"]
-    result = call("evaluate", run, "--test", gold, "--alignments", gold, "--keep-best", *languages)
+    result = call("tune", "reading", run, gold, *languages)
     assert result.code == 0, result.err
     saved = RunFolder(run).configuration()
     assert saved.alignment != before.alignment
@@ -183,20 +186,21 @@ def test_evaluate_and_tune_save_the_configuration_of_the_run(call, small_run, go
     monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 5)
     # Keep the layer however few pairs it learns from.
     monkeypatch.setattr("translucid.api.alignment_fitting.LearnedAlignment.kept", True)
-    result = call("tune", run, "--alignments", "--links", gold, *languages)
+    result = call("tune", "links", run, gold, *languages)
     assert result.code == 0, result.err
     assert RunFolder(run).configuration().model_copy(update={"alignment": before.alignment}) == before
 
 
 def test_gold_that_does_not_fit_is_one_clear_line(call, small_run, gold, tmp_path):
     (tmp_path / "short.txt").write_text("0-0\n")
-    result = call("evaluate", small_run, "--test", gold, "--alignments", tmp_path / "short.txt")
+    result = call("evaluate", small_run, "--test", gold, "--gold", tmp_path / "short.txt")
     assert result.code == 2
     assert "1 lines for 12 sentence pairs" in result.err
-    assert call("evaluate", small_run, "--test", gold, "--keep-best").code == 2
+    former = call("evaluate", small_run, "--test", gold, "--keep-best")
+    assert former.code == 2 and "The option --keep-best is now translucid tune reading RUN LINKS." in former.err
     lines = ["0-0"] * 12
     (tmp_path / "far.txt").write_text("\n".join([*lines[:7], "0-0 999-999", *lines[8:]]))
-    result = call("evaluate", small_run, "--test", gold, "--alignments", tmp_path / "far.txt")
+    result = call("evaluate", small_run, "--test", gold, "--gold", tmp_path / "far.txt")
     assert result.code == 2
     assert "far.txt:8: links 999-999, but the pair has" in result.err.replace("\n", "")
 
@@ -291,9 +295,9 @@ def test_the_attention_over_a_corpus_is_a_file_for_numpy(call, small_run, corpus
         ["look", "RUN", "I sing", "--target", ""],
         ["explain", "RUN", "I sing", "--target", " "],
         ["explain", "RUN", "I sing", "--method", "nonsense"],
-        ["draw", "heads", "RUN", "I sing", "--out", "x.bmp"],
-        ["draw", "heads", "RUN", "I sing", "--out", "nowhere/x.png"],
-        ["draw", "heads", "RUN", "I sing", "--layer", "5", "--out", "x.png"],
+        ["draw", "attention", "RUN", "I sing", "--out", "x.bmp"],
+        ["draw", "attention", "RUN", "I sing", "--out", "nowhere/x.png"],
+        ["draw", "attention", "RUN", "I sing", "--layer", "5", "--out", "x.png"],
         ["draw", "mask", "RUN", "I sing", " ", "--out", "x.png"],
         ["draw", "beam", "RUN", "", "--out", "x.png"],
         ["evaluate", "RUN", "--test", "nowhere.tsv", "--hypotheses", "nowhere/x.txt"],
@@ -320,7 +324,7 @@ def test_missing_maps_of_a_recurrent_model_are_not_drawn(call, corpus, tmp_path)
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
     shape = ["model.width=8", "data.tokenizer.vocabulary=200", "training.max_steps=2", "training.validate_every=2"]
     assert call("train", "--model", "rnn-luong-dot", *files, "--out", run, "--no-tune", "--set", *shape).code == 0
-    for wrong in (["heads", "--kind", "encoder"], ["mask"], ["mask", "--kind", "causal"]):
+    for wrong in (["attention", "--kind", "encoder"], ["mask"], ["mask", "--kind", "causal"]):
         result = call("draw", wrong[0], run, "I sing", *wrong[1:], "--out", tmp_path / "x.png")
         assert result.code == 2
         assert "no " in result.err and not (tmp_path / "x.png").exists()
@@ -330,8 +334,8 @@ def test_missing_maps_of_a_recurrent_model_are_not_drawn(call, corpus, tmp_path)
 
 def test_draw(call, small_run, tmp_path):
     for arguments in (
-        ["heads", small_run, "I like soccer"],
-        ["heads", small_run, "I like soccer", "--layer", 0],
+        ["attention", small_run, "I like soccer"],
+        ["attention", small_run, "I like soccer", "--layer", 0],
         ["mask", small_run, "I like soccer"],
         ["mask", small_run, "I like soccer", "You sing", "--kind", "padding"],
         ["positions", "--length", 20],

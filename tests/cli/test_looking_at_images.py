@@ -170,7 +170,7 @@ def test_the_beam_the_heads_and_the_masks_are_drawn(call, folder, tmp_path, monk
     monkeypatch.setattr(Captioner, "caption", lambda self, picture: _Inspected(self.inspect(picture, CAPTION)))
     heights = {}
     for name, options in {"all": [], "one": ["--layer", 1], "self": ["--kind", "decoder"]}.items():
-        result = call("draw", "heads", folder / "transformer", image, *options, "--out", tmp_path / f"{name}.png")
+        result = call("draw", "attention", folder / "transformer", image, *options, "--out", tmp_path / f"{name}.png")
         assert result.code == 0, result.err
         with Image.open(tmp_path / f"{name}.png") as figure:
             heights[name] = figure.height
@@ -197,7 +197,7 @@ class _Inspected:
         (["explain", "soft", "image.png", "--share", "1.5"], "--share 1.5 is no share"),
         (["explain", "soft", "image.png", "--method", "limes"], "Did you mean 'lime'"),
         (["explain", "soft", "image.png", "--save", "x.npz"], "of no kind that can be written"),
-        (["draw", "heads", "soft", "image.png", "--kind", "encoder", "--out", "x.png"], "no self-attention"),
+        (["draw", "attention", "soft", "image.png", "--kind", "encoder", "--out", "x.png"], "no self-attention"),
         (["draw", "mask", "soft", "image.png", "--out", "x.png"], "a recurrent decoder has no target mask"),
         (["draw", "mask", "transformer", "image.png", "--kind", "padding", "--out", "x.png"], "have no padding"),
         (["draw", "beam", "soft", "nothing.png", "--out", "x.png"], "nothing.png: can't be read"),

@@ -2,7 +2,7 @@
 
 from typer.core import TyperOption
 
-from translucid.cli import explain, option, translate
+from translucid.cli import evaluate, explain, option, translate
 from translucid.cli.main import tree
 from translucid.cli.printing import evenly_spread, with_examples
 
@@ -12,7 +12,6 @@ SHARED = (
     "--overwrite",
     "--json",
     "--beam",
-    "--workers",
     "--skip-bad",
     "--ensemble",
     "--terms-mode",
@@ -58,14 +57,16 @@ def test_a_required_option_of_a_group_is_required(call):
 
 def test_given_are_options_that_differ_from_their_defaults():
     assert option.changed_flags(option.Languages(), option.Terms(), option.Sampling()) == {}
-    changed = option.changed_flags(option.Search(length_penalty=0.0), option.Terms(terms_mode="constrain"))
+    changed = option.changed_flags(
+        option.Search(length_penalty=0.0), option.Terms(terms_mode=[option.TermsWay.CONSTRAIN])
+    )
     assert changed == {"--length-penalty": True, "--terms-mode": True}
 
 
 def test_given_options_are_named_by_the_flags_of_the_command():
     output = translate.Output(output_format="jsonl")
-    assert option.changed_flags(translate.Input(split_sentences=False), output) == {
-        "--no-split-sentences": True,
+    assert option.changed_flags(evaluate.Scoring(perplexity=False), output) == {
+        "--no-perplexity": True,
         "--format": True,
     }
     assert option.changed_flags(explain.Output(as_json=True)) == {"--json": True}
@@ -73,13 +74,13 @@ def test_given_options_are_named_by_the_flags_of_the_command():
 
 def test_sampling_leaves_to_the_run_what_is_not_given():
     assert option.Sampling(top_k=3).settings() == {
-        "sample": None,
+        "sample": True,
         "temperature": None,
         "top_k": 3,
         "top_p": None,
         "seed": None,
     }
-    assert option.Sampling(sample=True).settings()["sample"] is True
+    assert option.Sampling(seed=3).settings()["sample"] is None
 
 
 def test_help_ends_with_the_examples_of_the_module():

@@ -32,9 +32,24 @@ def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
     assert 0 < report["seconds"] < time.perf_counter() - started
     assert {"BLEU", "chrF", "TER", "sentences", "by_length", "beam"} <= report.keys()
     assert report["sentences"] == 20
+    assert report["lines"] == "sentences"
     assert report["engine"] == "ctranslate2, float32, all pieces"
     assert report["BLEU"]["signature"].startswith("nrefs:1|")
     assert sum(row["sentences"] for row in report["by_length"]) == 20
+
+
+def test_evaluate_translates_lines_as_translate_does(call, small_run, tmp_path):
+    (tmp_path / "test.tsv").write_text("I like soccer. She works.\tMe gusta el fútbol. Ella trabaja.\n")
+    command = ["evaluate", small_run, "--test", tmp_path / "test.tsv", "--no-perplexity", "--overwrite", "--hypotheses"]
+    outputs = set()
+    for options, lines in ([], "sentences"), (["--lines", "whole"], "whole"):
+        result = call(*command, tmp_path / "out.txt", *options)
+        assert result.code == 0 and f"\nlines: {lines}\n" in result.out, result.err
+        outputs.add((tmp_path / "out.txt").read_text())
+        assert (tmp_path / "out.txt").read_text() == call(
+            "translate", small_run, "I like soccer. She works.", *options
+        ).out
+    assert len(outputs) == 2
 
 
 def test_evaluate_for_people_shows_signatures_and_lengths(call, small_run, corpus):
@@ -272,7 +287,7 @@ def test_tune_has_the_defaults_of_the_end_of_a_training(call, tuning_calls, tmp_
     trained.validator = SimpleNamespace(comparable=lambda score: score)
     (tmp_path / "config.yaml").touch()
     tune_trained(trained, Console(quiet=True))
-    assert call("tune", tmp_path).code == 2
+    assert call("tune", "speed", tmp_path).code == 2
     usual = {"train": None, "valid": None, "allow": 0.2, "shortlists": False, "pairs": 50_000, "sentences": 1000}
     assert tuning_calls == [{"run": tmp_path, "source": None, "target": None} | usual] * 2
 
@@ -280,7 +295,7 @@ def test_tune_has_the_defaults_of_the_end_of_a_training(call, tuning_calls, tmp_
 def test_tune_passes_its_options_on(call, tuning_calls, tmp_path):
     (tmp_path / "config.yaml").touch()
     files = ["--train", "a.tsv", "--train", "b.en", "--train", "b.de", "--valid", "c.tsv"]
-    call("tune", tmp_path, *files, "--allow", "0.5", "--shortlists", "--pairs", "7", "--sentences", "9")
+    call("tune", "shortlists", tmp_path, *files, "--allow", "0.5", "--pairs", "7", "--sentences", "9")
     expected = {"train": ["a.tsv", "b.{en,de}"], "valid": ["c.tsv"], "allow": 0.5}
     expected |= {"source": None, "target": None}
     assert tuning_calls == [{"run": tmp_path, **expected, "shortlists": True, "pairs": 7, "sentences": 9}]
@@ -290,8 +305,8 @@ def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(small_run, run)
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
-    for options, count in ([], 2), (["--shortlists"], 4):
-        result = call("tune", run, *files, "--allow", "100", "--sentences", 4, *options)
+    for purpose, count in ("speed", 2), ("shortlists", 4):
+        result = call("tune", purpose, run, *files, "--allow", "100", "--sentences", 4)
         assert result.code == 0, result.err
         assert (result.out.count("ctranslate2"), result.out.count("torch")) == (2 * count, count)
         assert "← chosen" in result.out
@@ -299,7 +314,7 @@ def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
         assert (run / "shortlist.tsv").exists() == (candidates != "all pieces")
     assert call("translate", run, "I like soccer.").code == 0
     (run / "config.yaml").write_text((run / "config.yaml").read_text().replace(str(corpus), "/nowhere"))
-    assert call("tune", run).code == 2
+    assert call("tune", "speed", run).code == 2
 
 
 @pytest.mark.parametrize("name", ["o[/b]", "o[bold]x", "o\x1b[2J"])

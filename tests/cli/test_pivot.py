@@ -31,10 +31,10 @@ def multilingual(tmp_path_factory):
 
 def test_each_line_is_translated_by_both_runs(call, runs, pivot):
     stdin = "".join(f"{text}\n" for text in TEXTS).encode()
-    result = call("translate", runs[0], "--pivot", runs[1], "--no-split-sentences", stdin=stdin)
+    result = call("translate", runs[0], "--pivot", runs[1], "--lines", "whole", stdin=stdin)
     expected = [translation.text for translation in pivot.translate(TEXTS, split=False)]
     assert result.code == 0 and result.out.splitlines() == expected
-    options = ["--format", "jsonl", "--nbest", 2, "--alignments", "--token-scores"]
+    options = ["--format", "jsonl-tokens", "--nbest", 2, "--alignments"]
     result = call("translate", runs[0], "--pivot", runs[1], *options, stdin=stdin)
     for row, translation in zip(map(json.loads, result.out.splitlines()), pivot.translate(TEXTS, nbest=2), strict=True):
         assert row["pivot"]["text"] == translation.first.text
@@ -91,7 +91,7 @@ def test_evaluation_goes_from_the_first_source_to_the_last_target(call, runs, pi
     references = [pivot.translate(text, split=False).text for text in TEXTS[::2]]
     lines = [f"{text}\t{reference}\n" for text, reference in zip(TEXTS[::2], references, strict=True)]
     (tmp_path / "test.tsv").write_text("".join(lines))
-    evaluate = ["evaluate", runs[0], "--pivot", runs[1], "--test", tmp_path / "test.tsv"]
+    evaluate = ["evaluate", runs[0], "--pivot", runs[1], "--lines", "whole", "--test", tmp_path / "test.tsv"]
     scores = json.loads(call(*evaluate, "--json").out)
     assert scores["chrF"]["value"] == pytest.approx(100), scores
     assert "perplexity" not in scores

@@ -44,7 +44,7 @@ def test_every_option_of_every_command_has_a_variable_of_its_own_that_its_help_t
             variable = command.epilog.split("`")[3]
             assert variable in {first for first, _ in variables}
             assert command.epilog.split("`")[1].strip("-").replace("-", "_").upper() in variable
-    assert ("TRANSLUCID_TRANSLATE_MEMORY_FROM", ["--memory-from"]) in variables
+    assert ("TRANSLUCID_TRANSLATE_RERANK_WITH", ["--rerank-with"]) in variables
     assert ("TRANSLUCID_DATA_STATS_SKIP_BAD", ["--skip-bad"]) in variables
     assert ("TRANSLUCID_HOST", ["--host"]) in variables  # the option sets its own name
     assert len({first for first, _ in variables}) == len(variables)

@@ -1,4 +1,4 @@
-"""An alignment layer trained by `tune --alignments`, and all that reads its word links."""
+"""An alignment layer trained by `tune alignments`, and all that reads its word links."""
 
 import json
 import shutil
@@ -67,7 +67,7 @@ def run(taught_run, tmp_path):
 
 def test_tune_reports_the_error_rate_and_reads_two_files(small_run, gold, tmp_path, call):
     run = shutil.copytree(small_run, tmp_path / "run")
-    result = call("tune", run, "--alignments", "--links", gold / "links.txt", "--train", gold / "pairs.tsv")
+    result = call("tune", "links", run, gold / "links.txt", "--train", gold / "pairs.tsv")
     assert result.code == 0, result.err
     assert "learned from 135 pairs, compared on 15 others" in result.out
     first, second = result.out.splitlines()[2:4]
@@ -79,14 +79,14 @@ def test_without_links_tune_uses_statistical_links(small_run, gold, tmp_path, ca
     monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST_LINKED", 300)
     monkeypatch.setattr("translucid.api.alignment_fitting.LEARNED", 150)
     run = shutil.copytree(small_run, tmp_path / "run")
-    result = call("tune", run, "--alignments")
+    result = call("tune", "alignments", run)
     assert result.code == 0, result.err
     assert "against statistical links" in result.out and result.out.count("← used") == 1
     (used,) = [line for line in result.out.splitlines() if "← used" in line]
     # The attention of a barely trained model is worse than a layer trained on the links.
     assert used.startswith("alignment layer") and (run / "alignment.safetensors").exists()
     ranked = json.loads(
-        call("evaluate", run, "--test", gold / "pairs.tsv", "--alignments", gold / "links.txt", "--json").out
+        call("evaluate", run, "--test", gold / "pairs.tsv", "--gold", gold / "links.txt", "--json").out
     )["alignment"]
     assert ranked[0]["learned"]
 
@@ -166,10 +166,10 @@ def test_tags_are_placed_by_the_layer(run):
 
 
 def test_evaluate_shows_the_layer_beside_the_attention(run, gold, call):
-    result = call("evaluate", run, "--test", gold / "pairs.tsv", "--alignments", gold / "links.txt", "--json")
+    result = call("evaluate", run, "--test", gold / "pairs.tsv", "--gold", gold / "links.txt", "--json")
     methods = json.loads(result.out)["alignment"]
     assert methods[0]["learned"] and len(methods) == 14 and methods[0]["aer"] < methods[-1]["aer"]
-    table = call("evaluate", run, "--test", gold / "pairs.tsv", "--alignments", gold / "links.txt").out
+    table = call("evaluate", run, "--test", gold / "pairs.tsv", "--gold", gold / "links.txt").out
     (used,) = [line for line in table.splitlines() if "← used" in line]
     assert used.startswith("alignment layer") and "both sides" in used
 
@@ -182,7 +182,7 @@ def test_a_layer_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
         return [replace(inspection, links=inspection.cross()) for inspection in forced_decoding(*args)]
 
     monkeypatch.setattr("translucid.api.alignment_fitting.forced_decoding", attention_links)
-    result = call("tune", run, "--alignments", "--links", gold / "gold.jsonl")
+    result = call("tune", "links", run, gold / "gold.jsonl")
     assert result.code == 0 and "not kept: the attention is right at least as often" in result.out
     assert not (run / "alignment.safetensors").exists() and (run / "config.yaml").read_bytes() == config
 
@@ -219,25 +219,21 @@ def test_a_damaged_file_is_one_line(run, call):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--alignments", "--confidence"], "--alignments and --confidence"),
-        (["--alignments", "--shortlists"], "--shortlists does not go with --alignments"),
-        (["--links", "gold.jsonl"], "--links does not go without --alignments"),
-        (["--alignments", "--links", "gold.jsonl", "--valid", "pairs.tsv"], "--valid does not go with --links"),
-        (["--alignments"], "has 320 pairs, too few to learn links from"),
-        (["--alignments", "--links", "few.jsonl"], "few.jsonl: holds 3 pairs that can be learned from"),
-        (["--alignments", "--links", "wrong.txt", "--train", "pairs.tsv"], "wrong.txt:2: is not a line of word links"),
+        (["alignments", "RUN"], "has 320 pairs, too few to learn links from"),
+        (["links", "RUN", "few.jsonl"], "few.jsonl: holds 3 pairs that can be learned from"),
+        (["links", "RUN", "wrong.txt", "--train", "pairs.tsv"], "wrong.txt:2: is not a line of word links"),
         (
-            ["--alignments", "--links", "few.jsonl", "--train", "pairs.tsv"],
+            ["links", "RUN", "few.jsonl", "--train", "pairs.tsv"],
             "few.jsonl: holds 3 lines for 150 sentence pairs",
         ),
-        (["--alignments", "--links", "links.txt"], "links.txt"),
-        (["--alignments", "--links", "missing.jsonl"], "missing.jsonl"),
+        (["links", "RUN", "links.txt"], "links.txt"),
+        (["links", "RUN", "missing.jsonl"], "missing.jsonl"),
     ],
 )
 def test_invalid_options_are_one_line(small_run, gold, call, monkeypatch, options, message):
     monkeypatch.chdir(gold)
     (gold / "few.jsonl").write_text("".join((gold / "gold.jsonl").read_text().splitlines(keepends=True)[:3]))
     (gold / "wrong.txt").write_text("0-0\nzero\n")
-    result = call("tune", small_run, *options)
+    result = call("tune", *(small_run if option == "RUN" else option for option in options))
     assert result.code == 2 and message in result.err and len(result.err.splitlines()) == 1
     assert not (small_run / "alignment.safetensors").exists()

@@ -56,12 +56,12 @@ def test_an_interrupted_job_is_another_one_with_other_terms(small_run, terms, tm
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--inflect-terms"], "--inflect-terms is for --terms"),
+        (["--inflect-terms"], "The option --inflect-terms is now --terms-mode inflect."),
         (["--terms-mode", "constrain"], "--terms-mode is for --terms"),
         (["--terms", "nowhere.tsv"], "nowhere.tsv: can't be read"),
         (["--terms", "TERMS", "--terms-mode", "annotate"], "not trained with terms"),
-        (["--terms", "TERMS", "--inflect-terms"], "names no language"),
-        (["--terms", "TERMS", "--sample"], "draws nothing at random"),
+        (["--terms", "TERMS", "--terms-mode", "inflect"], "names no language"),
+        (["--terms", "TERMS", "--top-k", "3"], "draws nothing at random"),
     ],
 )
 def test_invalid_options_are_one_line(options, message, small_run, terms, capfd):
@@ -73,7 +73,7 @@ def test_invalid_options_are_one_line(options, message, small_run, terms, capfd)
 
 
 def test_evaluate_takes_the_same_options(small_run, corpus, capfd):
-    arguments = ["evaluate", str(small_run), "--test", str(corpus / "test.tsv"), "--inflect-terms"]
+    arguments = ["evaluate", str(small_run), "--test", str(corpus / "test.tsv"), "--terms-mode", "inflect"]
     assert run(arguments) == 2 and "is for --terms" in capfd.readouterr().err
 
 

@@ -101,7 +101,7 @@ def test_two_vocabularies_have_only_pieces_of_their_language(call, counting, tmp
     apart = ["data.tokenizer.joint=false", "data.tokenizer.vocabulary=22", "model.share_embeddings=false"]
     result = call("train", "--no-tune", *counting, *apart)
     assert result.code == 0, result.err
-    result = call("tune", tmp_path / "run")
+    result = call("tune", "speed", tmp_path / "run")
     assert result.code == 0, result.err
     assert (result.out.count("all pieces"), result.out.count("seen pieces")) == (3, 0)
 
@@ -156,7 +156,7 @@ def test_without_validation_files_some_pairs_are_held_out(call, corpus, tmp_path
     result = call("train", "--train", corpus / "train.tsv", "--out", tmp_path / "run", "--set", *SHAPE, *LIMITS)
     assert result.code == 0, result.err
     assert "held out" in result.err
-    assert "← chosen" in call("tune", tmp_path / "run", "--sentences", 5).out
+    assert "← chosen" in call("tune", "speed", tmp_path / "run", "--sentences", 5).out
 
 
 def test_an_existing_run_is_not_overwritten(call, corpus, small_run):

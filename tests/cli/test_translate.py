@@ -88,14 +88,14 @@ def test_sentences_of_a_line_give_what_they_give_alone(call, small_run):
     alone = [call("translate", small_run, text).out.strip() for text in ("I like soccer.", "She works.")]
     split = call("translate", small_run, "I like soccer. She works.")
     assert split.out.strip() == " ".join(alone)
-    unsplit = call("translate", small_run, "--no-split-sentences", "I like soccer. She works.")
+    unsplit = call("translate", small_run, "--lines", "whole", "I like soccer. She works.")
     assert unsplit.code == 0
     assert unsplit.out != split.out
 
 
 def test_sentences_go_on_over_wrapped_lines(call, small_run):
     text = "I like\n  soccer. She\n\nworks.\n"
-    result = call("translate", small_run, "--wrapped", stdin=text.encode())
+    result = call("translate", small_run, "--lines", "wrapped", stdin=text.encode())
     assert result.code == 0
     lines = result.out.split("\n")
     assert len(lines) == 5
@@ -131,7 +131,9 @@ def test_every_alternative_has_its_score_and_on_request_its_tokens(call, small_r
     assert record["scores"] == sorted(record["scores"], reverse=True)
     assert record["score"] == record["scores"][0]
     assert "token_log_probabilities" not in record
-    record_with_tokens = json.loads(call("translate", small_run, *options, "--token-scores", "I like soccer").out)
+    record_with_tokens = json.loads(
+        call("translate", small_run, *options, "--format", "jsonl-tokens", "I like soccer").out
+    )
     assert len(record_with_tokens["token_log_probabilities"]) == 3
     for tokens, text in zip(
         record_with_tokens["token_log_probabilities"], record_with_tokens["alternatives"], strict=True
@@ -142,7 +144,7 @@ def test_every_alternative_has_its_score_and_on_request_its_tokens(call, small_r
 
 def test_sampling_draws_other_numbers_for_each_line_of_every_window(call, small_run, monkeypatch):
     monkeypatch.setattr("translucid.api.translator.WINDOW", 3)
-    arguments = ("translate", small_run, "--sample", "--engine", "torch")
+    arguments = ("translate", small_run, "--temperature", 1, "--engine", "torch")
     lines = call(*arguments, stdin=b"I like soccer\n" * 9).out.split("\n")[:9]
     assert len(set(lines)) > 3
     assert lines[:3] != lines[3:6] != lines[6:]
@@ -174,7 +176,7 @@ def test_a_text_of_several_lines_is_one_line(call, small_run):
 
 def test_sampling_follows_its_seed(call, small_run):
     def sample(seed):
-        return call("translate", small_run, "--sample", "--seed", seed, "I like soccer").out
+        return call("translate", small_run, "--top-p", 1, "--seed", seed, "I like soccer").out
 
     assert sample(1) == sample(1)
     assert len({sample(seed) for seed in range(5)}) > 1
@@ -185,18 +187,19 @@ def test_sampling_follows_its_seed(call, small_run):
     [
         (["--beam", "0", "x"], "beam"),
         (["--nbest", "9", "x"], "nbest=9"),
-        (["--temperature", "0.5", "x"], "sample"),
+        (["--temperature", "-1", "x"], "temperature"),
         (["--input", "nowhere.txt"], "nowhere.txt"),
         (["--input", "nowhere.txt", "x"], "--input"),
         (["--bean", "5", "x"], "--beam"),
         (["--device", "abacus", "x"], "abacus"),
-        (["--workers", "0", "x"], "workers"),
-        (["--ray", "local"], "--input"),
+        (["--workers", "0", "x"], "--workers '0' names no workers. Give a number, such as 4, or ray, ray:local or"),
+        (["--workers", "0@ray", "x"], "names no workers"),
+        (["--workers", "2@ray:local"], "a cluster translates a file. Give it with --input"),
         (["--output", "nowhere/out.txt", "x"], "nowhere"),
-        (["--wrapped", "--nbest", "2", "x"], "--wrapped"),
-        (["--wrapped", "--format", "jsonl", "x"], "--wrapped"),
-        (["--wrapped", "--no-split-sentences", "x"], "--wrapped"),
-        (["--token-scores", "x"], "--format jsonl"),
+        (["--lines", "wrapped", "--nbest", "2", "x"], "--lines wrapped and --nbest do not go together"),
+        (["--lines", "wrapped", "--format", "jsonl", "x"], "--lines wrapped and --format jsonl"),
+        (["--wrapped", "x"], "The option --wrapped is now --lines wrapped."),
+        (["--output", ".", "x"], ".: is a folder, and lines of text are written to a file"),
     ],
 )
 def test_wrong_options_are_one_clear_line(call, small_run, arguments, message):

@@ -30,7 +30,7 @@ def test_exact_matches_are_used_and_the_rest_is_translated(call, small_run, memo
 
 def test_near_matches_are_used_if_asked_for(call, small_run, memory):
     texts = "I like soccer", "She works here on page 14."
-    result = call("translate", small_run, "--memory", memory, "--memory-from", 98, *texts)
+    result = call("translate", small_run, "--memory", f"{memory}:98", *texts)
     assert result.out == "Me encanta.\nTrabaja en la página 14.\n"
     assert call("translate", small_run, "--memory", memory, *texts).out != result.out
 
@@ -63,14 +63,14 @@ def test_a_term_that_the_memory_does_not_use_is_a_warning(call, small_run, memor
 def test_several_processes_and_wrapped_lines(call, small_run, memory, forked_workers, tmp_path):
     (tmp_path / "in.txt").write_text("I like\nsoccer.\n\nShe works.\n")
     result = call(
-        "translate", small_run, "--memory", memory, "--wrapped", "--input", tmp_path / "in.txt", "--workers", 2
+        "translate", small_run, "--memory", memory, "--lines", "wrapped", "--input", tmp_path / "in.txt", "--workers", 2
     )
     assert result.code == 0 and "".join(result.out.split("\n\n")[0].split()) == "Meencanta."
 
 
 def test_documents(call, small_run, memory, tmp_path):
     (tmp_path / "a.txt").write_text("  I like soccer.\n\tShe works here on page 5.\n")
-    options = "--memory", memory, "--memory-from", 99
+    options = "--memory", f"{memory}:99"
     result = call("translate", small_run, tmp_path / "a.txt", *options)
     assert result.out == "  Me encanta.\n\tTrabaja en la página 5.\n"
 
@@ -118,7 +118,7 @@ def test_an_interrupted_job_starts_over_with_another_memory(small_run, memory):
 
 
 def test_wrong_options_are_one_clear_line(call, small_run, tmp_path):
-    result = call("translate", small_run, "--memory-from", 80, "x")
-    assert result.code == 2 and "--memory-from is for --memory" in result.err
+    result = call("translate", small_run, "--memory", "old.tmx:60", "x")
+    assert result.code == 2 and "--memory old.tmx:60: 60 % is no match. Give old.tmx:70 to :100." in result.err
     result = call("translate", small_run, "--memory", tmp_path / "missing.tmx", "x")
     assert result.code == 2 and "missing.tmx: can't be read" in result.err and not result.out

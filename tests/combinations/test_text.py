@@ -1,6 +1,7 @@
 """All that feeds text to a model masks placeholders and restores them, as `translate` does."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -132,19 +133,11 @@ def test_scores_of_different_units_are_not_added():
 
 def test_another_direction_reads_the_source_without_the_marks_of_terms(call, runs, tmp_path):  # noqa: F811
     (tmp_path / "terms.tsv").write_text("soccer\tfútbol\n", encoding="utf-8")
-    text, weights = "I like soccer.", ("--reverse-weight", 1, "--length-weight", 0)
-    options = [
-        "--rerank-with",
-        runs / "reverse",
-        *weights,
-        "--terms",
-        tmp_path / "terms.tsv",
-        "--terms-mode",
-        "annotate",
-    ]
-    result = call(
-        "translate", runs / "main", "--engine", "torch", *options, "--format", "jsonl", "--token-scores", text
-    )
+    text, main = "I like soccer.", shutil.copytree(runs / "main", tmp_path / "main")
+    weights = ("--reverse-weight", 1, "--length-weight", 0)
+    assert call("tune", "ranking", main, "--reverse", runs / "reverse", *weights).code == 0
+    options = ["--rerank-with", runs / "reverse", "--terms", tmp_path / "terms.tsv", "--terms-mode", "annotate"]
+    result = call("translate", main, "--engine", "torch", *options, "--format", "jsonl-tokens", text)
     row = json.loads(result.out)
     reverse = Translator.load(runs / "reverse", "cpu", "torch")
     from_source = row["score"] - reverse.inspector.score(row["translation"], text).log_probability
@@ -156,7 +149,7 @@ def test_another_direction_reads_the_source_without_the_marks_of_terms(call, run
 
 def test_expected_chrf_is_of_what_a_reader_sees(runs, call):  # noqa: F811 - a fixture
     """Two candidates that differ only in an unused mask are one text."""
-    result = call("translate", runs / "main", "--mbr", 4, "--nbest", 4, "--format", "jsonl", SOURCE)
+    result = call("translate", runs / "main", "--rerank-with", "mbr:4", "--nbest", 4, "--format", "jsonl", SOURCE)
     row = json.loads(result.out)
     assert "⟦" not in "".join(row["alternatives"]) and len({*row["alternatives"]}) == len(row["alternatives"])
 
@@ -201,20 +194,16 @@ def test_what_can_not_be_combined_is_named(call, runs, files):  # noqa: F811 - a
     main = runs / "main"
     terms = ["--terms", files / "terms.tsv", "--terms-mode", "constrain"]
     for options, names in (
-        (["--sample", *terms], ("--sample", "--terms")),
+        (["--top-p", 0.5, *terms], ("sampling", "--terms")),
         (["--engine", "ctranslate2", "--ensemble", runs / "other"], ("--engine", "--ensemble")),
         (["--beam", 1, "--rerank-with", runs / "reverse"], ("--beam", "--rerank-with")),
         (["--adapter", "mine", "--ensemble", runs / "other"], ("--adapter", "--ensemble")),
         (["--ablate", HEAD, "--ensemble", runs / "other"], ("--ablate", "--ensemble")),
         (["--ablate", HEAD, "--engine", "ctranslate2"], ("--ablate", "--engine ctranslate2")),
         (["--ablate", "decoder.0.cross.head.7"], ("decoder.0.cross.head.7", "Did you mean")),
-        (["--mbr", 4, "--rerank-with", runs / "reverse"], ("--mbr", "--rerank-with")),
-        (["--sample", "--rerank-with", runs / "reverse"], ("--sample", "--rerank-with")),
-        (["--wrapped", "--nbest", 2], ("--wrapped", "--nbest")),
-        (["--wrapped", "--alignments"], ("--wrapped", "--alignments")),
-        (["--token-scores"], ("--token-scores", "--format")),
-        (["--memory-from", 80], ("--memory-from", "--memory")),
-        (["--reverse-weight", 1], ("--reverse-weight", "--rerank-with")),
+        (["--temperature", 1, "--rerank-with", runs / "reverse"], ("--temperature", "--rerank-with")),
+        (["--lines", "wrapped", "--nbest", 2], ("--lines wrapped", "--nbest")),
+        (["--lines", "wrapped", "--alignments"], ("--lines wrapped", "--alignments")),
     ):
         result = call("translate", main, *options, "I like soccer.")
         assert result.code == 2 and not result.out, options

@@ -19,7 +19,7 @@ def tuned(small_run, corpus, tmp_path_factory):
     """A run that was tuned with shortlists, and the text of a smaller shortlist."""
     run = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
-    assert command(["tune", str(run), *files, "--shortlists", "--sentences", "2", "--allow", "100"]) == 0
+    assert command(["tune", "shortlists", str(run), *files, "--sentences", "2", "--allow", "100"]) == 0
     from translucid.engines.piece_links import learn_links
     from translucid.engines.tuning import CPU
 

@@ -89,7 +89,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "caption": ["caption", captioner, image, "--beam", "2"],
         "explain an image": ["explain", captioner, image],
         "terms": ["translate", small_run, SENTENCE, *TORCH, "--terms", terms, "--terms-mode", "constrain"],
-        "embed": ["embed", language_run("lm-bilstm"), texts, "--out", folder / "vectors.npz"],
+        "embed": ["embed", "write", language_run("lm-bilstm"), texts, "--out", folder / "vectors.npz"],
         "classify": ["classify", classifier, "--input", texts],
         "explain a label": ["explain", classifier, "good soccer", "--method", "gradients"],
         "look at a label": ["look", classifier, "good soccer"],
@@ -111,7 +111,16 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "look at a file": ["look", small_run, "--tsv", test, "--save", folder / "maps.npz"],
         "explain by erasure": ["explain", small_run, SENTENCE],
         "explain a choice": ["explain", small_run, SENTENCE, "--instead-of", "playa"],
-        "nearest": ["nearest", language_run("lm-bilstm"), "I like soccer", "--word", "soccer", "--among", texts],
+        "nearest": [
+            "embed",
+            "nearest",
+            language_run("lm-bilstm"),
+            "I like soccer",
+            "--word",
+            "soccer",
+            "--among",
+            texts,
+        ],
         "score labels": ["evaluate", classifier, "--test", classifier.parent / "texts.jsonl", "--json"],
     }
 

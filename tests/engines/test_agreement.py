@@ -114,7 +114,7 @@ def test_an_edit_of_the_installed_equation_counts_after_a_conversion_and_a_comme
 
 def test_tuning_keeps_our_own_search_and_says_so(trained, edited, corpus, capsys):
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
-    assert command(["tune", str(trained), *files, "--sentences", "2"]) == 0
+    assert command(["tune", "speed", str(trained), *files, "--sentences", "2"]) == 0
     captured = capsys.readouterr()
     assert "our own search is used" in captured.err.replace("\n", " ")
     assert "ctranslate2" not in captured.out

@@ -8,12 +8,16 @@ import torch
 
 from tests.engines.test_engines import run_at
 from translucid.decoding.maps import AlignmentLayer
+from translucid.engines.noisy_channel import WEIGHTS as WEIGHTS_OF_RANKING
+from translucid.engines.noisy_channel import ChannelWeights
 from translucid.engines.run_files import (
     confidence_note,
     load_alignment_layer,
+    load_channel_weights,
     load_confidence,
     load_validation_scores,
     save_alignment_layer,
+    save_channel_weights,
     save_confidence,
     save_validation_scores,
 )
@@ -29,7 +33,10 @@ SCORES = ValidationScores.of(
 KIND = next(iter(KINDS))
 WEIGHTS = {feature: Weight(mean=0.5, deviation=2, weight=0.1 * i) for i, feature in enumerate(KINDS[KIND])}
 ESTIMATOR = Estimator(threshold=50, pairs=9, bad=3, kind=KIND, weights=WEIGHTS, offset=0.25, slope=1.5, shift=-0.5)
-NAMES = "confidence.json", "validation-scores.json", "alignment.safetensors", "tuned.json", "shortlist.tsv"
+NAMES = (
+    *("confidence.json", "validation-scores.json", "ranking.json"),
+    *("alignment.safetensors", "tuned.json", "shortlist.tsv"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +104,17 @@ def test_each_direction_has_its_files(run, tokenizer):
     assert load_confidence(run, tokenizer, ENGLISH) == load_confidence(run, tokenizer, FRENCH) == (None, "")
 
 
+def test_weights_of_a_ranking_are_for_their_models_and_their_languages(run, tokenizer):
+    other = Retrained(run)
+    assert load_channel_weights(run, ENGLISH, run) == WEIGHTS_OF_RANKING
+    save_channel_weights(run, tokenizer, ENGLISH, run, ChannelWeights(0.5, 1))
+    save_channel_weights(run, tokenizer, ENGLISH, other, ChannelWeights(2, -1))
+    assert load_channel_weights(run, ENGLISH, run) == (0.5, 1) and load_channel_weights(run, ENGLISH, other) == (2, -1)
+    assert load_channel_weights(run, FRENCH, run) == load_channel_weights(other, ENGLISH, run) == WEIGHTS_OF_RANKING
+    with pytest.raises(UserError, match="reverse"):
+        save_channel_weights(run, tokenizer, ENGLISH, run, ChannelWeights(float("nan"), 1))
+
+
 def test_validation_scores_are_for_their_model_their_tokenizer_and_their_languages(run, tokenizer):
     assert load_validation_scores(run, tokenizer, ENGLISH) is None
     save_validation_scores(run, tokenizer, None, SCORES)
@@ -113,13 +131,15 @@ def test_validation_scores_are_for_their_model_their_tokenizer_and_their_languag
     ("name", "load", "fix"),
     [
         ("confidence.json", lambda run, t: load_confidence(run, t, ENGLISH), "`fit_confidence`"),
-        ("validation-scores.json", lambda run, t: load_validation_scores(run, t, ENGLISH), "translucid tune"),
-        ("tuned.json", lambda run, t: load_tuned(run.path), "translucid tune"),
+        ("validation-scores.json", lambda run, t: load_validation_scores(run, t, ENGLISH), "translucid tune speed"),
+        ("ranking.json", lambda run, t: load_channel_weights(run, ENGLISH, run), "`fit_ranking`"),
+        ("tuned.json", lambda run, t: load_tuned(run.path), "translucid tune speed"),
     ],
 )
 def test_a_damaged_file_is_reported_with_the_command_that_writes_it(run, tokenizer, name, load, fix):
     save_confidence(run, tokenizer, None, ESTIMATOR)
     save_validation_scores(run, tokenizer, None, SCORES)
+    save_channel_weights(run, tokenizer, None, run, ChannelWeights(0.5, 1))
     save_tuned(run.path, Tuned(), None)
     file = run.path / name
     record = json.loads(file.read_text())
@@ -132,6 +152,8 @@ def test_a_damaged_file_is_reported_with_the_command_that_writes_it(run, tokeniz
         record["estimator"]["weights"].popitem()
     elif name == "validation-scores.json":  # its length is no multiple of four bytes
         record["scores"]["words"] = "AAA="
+    elif name == "ranking.json":
+        next(iter(record["weights"].values()))["reverse"] = -1
     else:
         record["quantization"] = "int4"
     file.write_text(json.dumps(record))
@@ -149,12 +171,14 @@ def test_a_damaged_file_is_reported_with_the_command_that_writes_it(run, tokeniz
     [
         ("confidence.json", 1 << 16, lambda run, t: load_confidence(run, t, ENGLISH)),
         ("validation-scores.json", 1 << 24, lambda run, t: load_validation_scores(run, t, ENGLISH)),
+        ("ranking.json", 1 << 16, lambda run, t: load_channel_weights(run, ENGLISH, run)),
         ("tuned.json", 1 << 16, lambda run, t: load_tuned(run.path)),
     ],
 )
 def test_a_file_may_have_so_many_bytes_and_none_more(run, tokenizer, name, limit, load):
     save_confidence(run, tokenizer, None, ESTIMATOR)
     save_validation_scores(run, tokenizer, None, SCORES)
+    save_channel_weights(run, tokenizer, None, run, ChannelWeights(0.5, 1))
     save_tuned(run.path, Tuned(), None)
     file = run.path / name
     file.write_text(file.read_text().ljust(limit))

@@ -173,7 +173,7 @@ def test_a_disagreement_is_noted_with_the_shortlist_unless_the_folder_is_read_on
     message = (
         "warning: CTranslate2 does not compute what this model computes (log-probabilities differ by 0.50 a token): "
         "its attention or another equation was edited. Our own search translates; "
-        f"translucid tune {tmp_path} compares again"
+        f"translucid tune speed {tmp_path} compares again"
     )
     assert capsys.readouterr().err == message + "\n"
 

@@ -142,7 +142,7 @@ def test_bleu_with_heads_off_is_that_of_a_model_without_their_columns(untrained)
     for point in points[1:]:
         reference = Translator.load(untrained("transformer"), "cpu", "torch")
         without_columns(reference.model, order[: point.off])
-        expected = score(reference, pairs, perplexity=False, console=QUIET).evaluation
+        expected = score(reference, pairs, split=False, perplexity=False, console=QUIET).evaluation
         assert point.score == pytest.approx(expected.scores[0].value)
     assert min(point.score for point in points) < 99
 

@@ -82,7 +82,7 @@ def test_measures(workspace):
 
 
 def test_tuning(on_windows):
-    on_windows.call("tune", on_windows.translator)
+    on_windows.call("tune", "speed", on_windows.translator)
     assert (on_windows.translator / "tuned.json").exists()
 
 

@@ -46,10 +46,10 @@ def refused_commands(run: Path, work: Path, corpus: list[str]) -> Iterator[list[
     for start in ("nowhere", str(_damaged(work / "whole", work / "damaged"))):
         yield [*anew, "--train", str(different), "--init-from", start]
     yield [*anew, "--train", str(different), "--init-from", str(run), "--set", "model.width=24"]
-    yield ["tune", str(run), "--train", "nowhere.tsv"]
-    yield ["tune", str(run), "--valid", str(bad)]
+    yield ["tune", "speed", str(run), "--train", "nowhere.tsv"]
+    yield ["tune", "speed", str(run), "--valid", str(bad)]
     yield ["evaluate", str(run), "--test", str(bad)]
-    yield ["evaluate", str(run), "--test", str(different), "--keep-best"]
+    yield ["tune", "reading", str(run), str(different)]
     yield ["export", str(run), str(work)]
     yield ["translate", str(run), "I sing", "--output", str(run / "config.yaml")]
 

@@ -28,7 +28,9 @@ def test_a_link_that_leads_out_is_not_followed(run, name, tmp_path):
         Translator.load(run.path, "cpu")
 
 
-@pytest.mark.parametrize("name", [*READ, "tuned.json", "shortlist.tsv", "confidence.json", "alignment.safetensors"])
+@pytest.mark.parametrize(
+    "name", [*READ, "tuned.json", "shortlist.tsv", "confidence.json", "ranking.json", "alignment.safetensors"]
+)
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_a_pipe_or_a_folder_in_the_place_of_a_file_is_refused_at_once(run, name, make):
     (run.path / name).unlink(missing_ok=True)

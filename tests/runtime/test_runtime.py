@@ -123,7 +123,7 @@ def ssru(prepared):
 
 def test_token_scores_and_confidence_from_them_are_those_of_pytorch(prepared):
     expected = json.loads((prepared / "expected.json").read_text())
-    options = ["--beam", 1, "--format", "jsonl", "--token-scores"]
+    options = ["--beam", 1, "--format", "jsonl-tokens"]
     lines = checked_output("translate", prepared / "run", *options, *expected).splitlines()
     for line, right in zip(lines, expected.values(), strict=True):
         record = json.loads(line)
@@ -143,7 +143,7 @@ def test_without_confidence_from_attention_features_translate_says_so(by_attenti
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["translate", "RUN", "--sample", "She is happy."], "sampling"),
+        (["translate", "RUN", "--temperature", "1", "She is happy."], "sampling"),
         (["translate", "RUN", "--engine", "torch", "She is happy."], "the engine torch"),
         (["align", "RUN", "--pairs", "TEST", "--statistics"], "--statistics"),
         (["align", "RUN", "--pairs", "TEST", "--method", "contributions"], "--method contributions"),

@@ -111,7 +111,7 @@ def test_forwarded_addresses_are_those_of_trusted_proxies_only(run, proxies, sta
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     log = tmp_path / "log"
-    server = forked("serve", run, "--port", str(port), "--per-minute", "2", *proxies, log=log)
+    server = forked("serve", run, "--port", str(port), "--rate-limit", "2/minute", *proxies, log=log)
     try:
         while "page and API" not in log.read_text():
             assert server.poll() is None, log.read_text()

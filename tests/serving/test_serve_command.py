@@ -20,6 +20,7 @@ from uvicorn.lifespan.off import LifespanOff
 
 from tests.probes.forked import forked
 from translucid.cli import main
+from translucid.cli.serve import Limits
 from translucid.serving import catalog
 from translucid.serving.catalog import load
 from translucid.serving.edge.connections import Listening
@@ -132,6 +133,12 @@ def test_a_server_that_stops_tells_how_many_requests_it_finishes(capsys):
         (["RUN", "--url-prefix", "//other.example"], "--url-prefix"),
         (["RUN", "--url-prefix", "/a?b"], "--url-prefix"),
         (["RUN", "--api-keys", "nowhere.txt"], "nowhere.txt"),
+        (
+            ["RUN", "--rate-limit", "60"],
+            "--rate-limit '60' is no number of requests per time. Write 60/minute, 5000/day",
+        ),
+        (["RUN", "--rate-limit", "1/day,2/day"], "is no number of requests per time"),
+        (["RUN", "--per-day", "60"], "The option --per-day is now --rate-limit N/day."),
         (["RUN", "--suggestions"], "--suggestions is for --memory"),
         (["RUN", "--memory", "nowhere.memory"], "nowhere.memory: there is no such memory"),
         (["RUN", "--memory", "old.tmx", "--suggestions"], "old.tmx: can't be added to"),
@@ -171,6 +178,11 @@ def test_every_setting_can_stand_in_the_environment():
     variables = {p.name: p.envvar for p in command.params if p.name != "help"}
     assert variables == {name: f"TRANSLUCID_{name.upper()}" for name in variables}
     assert {"runs", "port", "engine", "device"} <= set(variables)
+
+
+def test_a_rate_limit_is_per_minute_per_day_or_both():
+    quotas = {text: Limits(rate_limit=text).quota() for text in ("", "60/minute", "5000/day,60/minute")}
+    assert [*quotas.values()] == [Quota(), Quota(60), Quota(60, 5000)]
 
 
 def test_every_option_has_its_default_in_one_place():

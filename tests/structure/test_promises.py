@@ -120,8 +120,8 @@ def test_wrong_commands_are_detected():
         with pytest.raises(AssertionError, match="no such option"):
             check("translucid --nonsense", complete=complete)
     with pytest.raises(Exception, match="run"):
-        check("translucid tune --shortlists")
-    check("translucid tune --shortlists", complete=False)
+        check("translucid tune shortlists")
+    check("translucid tune shortlists", complete=False)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda file: file.name)

@@ -78,7 +78,7 @@ class Reader:
             elif not step.startswith("make "):
                 arguments = shlex.split(step)[1:]
                 if arguments[0] == "tune":
-                    replace_half(Path(arguments[1]), Path(arguments[-1]))
+                    replace_half(Path(arguments[2]), Path(arguments[-1]))
                 outcome = self.serve(arguments) if arguments[0] in SERVERS else self.call(arguments)
                 assert outcome.code == 0, f"{step}\n{outcome.err}"
                 assert "Traceback" not in outcome.err, f"{step}\n{outcome.err}"

@@ -23,9 +23,17 @@ from translucid.engines.run_files import save_alignment_layer
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, read_gold
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.inspection.alignment import AlignmentExample, choose, learn_alignment, link_pieces, updates_for
+from translucid.inspection.alignment import (
+    AlignmentExample,
+    candidates,
+    choose,
+    learn_alignment,
+    link_pieces,
+    updates_for,
+)
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.statistical_alignment import statistical_links
+from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import pairs_of, read_corpora
 from translucid.runs.data_options import DataOptions
 from translucid.runs.guided_alignment import guided_readings
@@ -291,6 +299,55 @@ def fit_alignment(
     if alignment.kept or not links:
         save_alignment_options(run, ranked)
     return alignment
+
+
+def scored_readings(
+    translator: Translator, pairs: Sequence[Pair], links: Sequence[Gold]
+) -> dict[AlignmentOptions, AlignmentScore]:
+    """Score every way to read a model's attention as word alignments by gold links, the best first."""
+    inspected = translator.inspector.inspect(pairs, contributions=translator.inspector.has_contributions)
+    return choose(inspected, links, [*candidates(inspected[0]), *guided_readings(translator.configuration)])
+
+
+def fit_reading(
+    run: Path,
+    links: Path,
+    *,
+    pairs: Sequence[str] = (),
+    languages: Languages = (None, None),
+    device: str = "auto",
+) -> dict[AlignmentOptions, AlignmentScore]:
+    """Choose by gold links how a run's attention is read as word alignments, save it, and return the scores of all.
+
+    Args:
+        run: the run folder.
+        links: word links, see `read_gold`.
+        pairs: files of the pairs whose words are linked; by default the file of links itself, a .jsonl.
+        languages: the codes of source and target, for a multilingual model; as the run says by default.
+        device: auto, cpu, cuda, cuda:1 or mps.
+
+    Raises:
+        UserError: the run or a file is damaged, the model has no attention, or its run reads pairs in reverse.
+    """
+    translator = Translator.load(run, device, source=languages[0], target=languages[1])
+    refuse_reversed(run, translator.configuration)
+    if not translator.inspector.has_cross_attention:
+        raise UserError("the model has no attention, so there are no alignments", file=run, fix="Give another run.")
+    examples = list(pairs_of(translator.configuration.data, *(pairs or [str(links)])))
+    scores = scored_readings(translator, examples, read_gold(links, examples))
+    save_alignment_options(run, scores)
+    return scores
+
+
+def refuse_reversed(run: Path, configuration: Configuration) -> None:
+    """Check that a run reads pairs as they stand, as gold links between their words do.
+
+    Raises:
+        UserError: it reads them in reverse.
+    """
+    if configuration.data.reverse:
+        fix = "Give them for a run of the other direction."
+        raise UserError("gold word links are for runs that read pairs as they stand", file=run, fix=fix)
 
 
 class _HeldOutPair(NamedTuple):

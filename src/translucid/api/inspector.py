@@ -80,12 +80,12 @@ class Inspector:
 
     @property
     def alignment_layer(self) -> AlignmentLayer | None:
-        """The alignment layer that `translucid tune --alignments` has trained for this model, if there is one."""
+        """The alignment layer that `translucid tune alignments` has trained for this model, if there is one."""
         return self.translator.loaded.alignment_layer(self.translator.languages)
 
     @property
     def tuned_lens(self) -> TunedLens | None:
-        """The tuned lens that `translucid tune --lens` has trained for this model, if there is one."""
+        """The tuned lens that `translucid tune lens` has trained for this model, if there is one."""
         return self.translator.loaded.tuned_lens(self.translator.languages)
 
     def inspect(
@@ -302,7 +302,7 @@ class Inspector:
     ) -> list[Lens]:
         """Return what each decoder layer predicts for each word of a translation, for each piece of the text.
 
-        By default, `target` is the model's own translation, and a tuned lens is used if `tune --lens` has trained one.
+        By default, `target` is the model's own translation, and a tuned lens is used if `tune lens` has trained one.
         `context` is the text before it, as for `translate`.
 
         Raises:

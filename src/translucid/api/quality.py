@@ -53,7 +53,7 @@ class QualityEstimation:
 
     @property
     def estimator(self) -> Estimator | None:
-        """The confidence estimator that `translucid tune --confidence` has fitted to this model, if there is one."""
+        """The confidence estimator that `translucid tune confidence` has fitted to this model, if there is one."""
         return self.translator.loaded.confidence(self.translator.languages)[0]
 
     @property

@@ -38,7 +38,7 @@ def score(
     options: DecodingOptions | None = None,
     *,
     references: Sequence[Sequence[str]] = (),
-    split: bool = False,
+    split: bool = True,
     perplexity: bool = True,
     lengths: bool = False,
     tokenize: str | None = None,
@@ -75,6 +75,7 @@ def score(
         without_blank([targets_of(pairs), *references]),
         seconds=seconds,
         engine=str(translator.engine),
+        lines="sentences" if split else "whole",
         forced=forced,
         too_long=too_long,
         lengths=lengths,
@@ -90,7 +91,7 @@ def translated(
     pairs: Sequence[Pair],
     options: DecodingOptions | None = None,
     *,
-    split: bool = False,
+    split: bool = True,
     console: Console,
 ) -> list[str]:
     """Return the translations of the sources of a test set; arguments as for `score`."""
@@ -105,7 +106,7 @@ def score_directions(
     by_direction: Mapping[Direction, Sequence[Pair]],
     options: DecodingOptions | None = None,
     *,
-    split: bool = False,
+    split: bool = True,
     perplexity: bool = True,
     tokenize: str | None = None,
     lowercase: bool = False,
@@ -159,7 +160,7 @@ def score_terms(
     options: DecodingOptions | None = None,
     *,
     references: Sequence[Sequence[str]] = (),
-    split: bool = False,
+    split: bool = True,
     console: Console,
 ) -> tuple[TermScore, TermScore]:
     """Return the scores of terminology use without and with terminology constraints.

@@ -108,7 +108,7 @@ class Translation(NBest):
 
     @cached_property
     def attention_warnings(self) -> list[str]:
-        """The warnings about the attention, if `tune --confidence` has fitted limits.
+        """The warnings about the attention, if `tune confidence` has fitted limits.
 
         Unlike `warnings`, they need another pass through the model, by PyTorch. Without it, there are none.
         """
@@ -128,7 +128,7 @@ class Translation(NBest):
 
     @cached_property
     def confidence(self) -> float | None:
-        """The probability that the translation is good, or its worst sentence, if `tune --confidence` has fitted it.
+        """The probability that the translation is good, or its worst sentence, if `tune confidence` has fitted it.
 
         For many translations, `QualityEstimation.confidences` is faster.
         """

@@ -25,7 +25,6 @@ def caption(
     beam: option.Beam = None,
     nbest: option.Nbest = None,
     length_penalty: option.LengthPenalty = None,
-    sample: option.Sample = False,
     temperature: option.Temperature = None,
     seed: option.Seed = None,
     output_format: Annotated[
@@ -57,8 +56,9 @@ def caption(
     if not images and not input_file:
         raise UserError("there is no image to write about", fix="Give image files, folders or tars.")
     refuse_to_replace(output, overwrite)
-    settings = {"beam": beam, "nbest": nbest, "length_penalty": length_penalty, "sample": sample or None}
-    options = configuration_of(run, "images").decoding_with({**settings, "temperature": temperature, "seed": seed})
+    sampling = option.Sampling(temperature, seed=seed).settings()
+    settings = {"beam": beam, "nbest": nbest, "length_penalty": length_penalty, **sampling}
+    options = configuration_of(run, "images").decoding_with(settings)
     names = image_names(images or [])
     # The caption of a single image file is written without its name.
     single_file = len(names) == 1 and images == [Path(names[0])]

@@ -26,7 +26,7 @@ CAPTIONING = Task(
         "evaluate": "translucid.captions.views:evaluate_captions",
         "look": "translucid.captions.views:look_at_image",
         "explain": "translucid.captions.views:explain_image",
-        "draw heads": "translucid.captions.views:heads_of_image",
+        "draw attention": "translucid.captions.views:heads_of_image",
         "draw mask": "translucid.captions.views:mask_of_images",
         "draw beam": "translucid.captions.views:beam_of_image",
     },

@@ -50,7 +50,7 @@ def align(
     """Align the words of sentence pairs: one line of `0-0 1-2` for each pair (source word first, counted from 0).
 
     The alignment is read from the attention during forced decoding of the target, or from the alignment layer of
-    `translucid tune --alignments` unless --layer, --method or --shift is given.
+    `translucid tune alignments` unless --layer, --method or --shift is given.
 
     --statistics asks no model: a statistical aligner learns from the pairs themselves and, if a run is given, from up
     to 20,000 of its training pairs. It is more accurate for many pairs of another domain than the training text.

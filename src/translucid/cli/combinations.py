@@ -10,34 +10,24 @@ from translucid.ground.errors import UserError
 
 DOCUMENT = "a document"
 """The name of the translated file in the tables."""
+SAMPLING = with_flags("`sample`")
 CONSTRAINED = with_flags(combinations.CONSTRAINED)
 CONFLICTS = (
-    ("--rerank-with", "--mbr", "each of them decides on the order"),
     *((with_flags(option), with_flags(other), with_flags(reason)) for option, other, reason in combinations.CONFLICTS),
-    ("--wrapped", "--format jsonl", "it gives plain text"),
-    ("--wrapped", "--alignments", "it gives plain text"),
-    ("--wrapped", "--nbest", "it gives one text"),
-    ("--context", "--wrapped", "the sentences of a paragraph are each other's context"),
-    ("--separate-lines", "--wrapped", "the lines of a paragraph belong together"),
-    ("--wrapped", "--no-split-sentences", "sentences go on from line to line"),
+    ("--lines wrapped", "--format jsonl", "it gives plain text"),
+    ("--lines wrapped", "--alignments", "it gives plain text"),
+    ("--lines wrapped", "--nbest", "it gives one text"),
+    ("--context", "--lines wrapped", "the sentences of a paragraph are each other's context"),
     (DOCUMENT, "--format jsonl", "it becomes a document"),
     (DOCUMENT, "--alignments", "it becomes a document"),
     (DOCUMENT, "--nbest", "it becomes one document"),
-    (DOCUMENT, "--wrapped", "its format says where paragraphs end"),
-    (DOCUMENT, "--ray", "workers of a cluster read lines"),
-    ("--output", "--output-dir", "one names a file, the other the folder of several"),
+    (DOCUMENT, "--lines wrapped", "its format says where paragraphs end"),
+    (DOCUMENT, "--workers ray", "workers of a cluster read lines"),
 )
 """Pairs of options that exclude each other, and why."""
 NEEDS = {
-    "--memory-from": "--memory",
-    "--reverse-weight": "--rerank-with",
-    "--length-weight": "--rerank-with",
-    "--tune-on": "--rerank-with",
-    "--inflect-terms": "--terms",
     "--terms-mode": "--terms",
-    "--token-scores": "--format jsonl",
     "--retranslate": DOCUMENT,
-    "--output-dir": DOCUMENT,
 }
 """The option that each of these options modifies."""
 
@@ -57,19 +47,17 @@ def refuse_together(options: Mapping[str, object]) -> None:
 _FOR_TEXTS = "is for texts, this model reads images"
 _FOR_IMAGES = "is for images, this model reads text"
 _FOR_TRANSLATIONS = "is for translations, this model classifies texts"
-_OF_TRANSLATORS = (
-    *("--reference", "--by-length", "--alignments", "--keep-best", "--split-sentences", "--terms"),
-    "--separate-lines",
-)
-_OF_CAPTIONERS = "--images", "--gold"
+_OF_TRANSLATORS = (*("--reference", "--by-length", "--lines", "--terms", "--context"),)
+_OF_CAPTIONERS = ("--images",)
 _OF_WRITERS = "--hypotheses", "--beam", "--samples", "--ensemble"
 _OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", "--ablate", "--context", "--language-piece"
 _OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
 UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
+    ("evaluate", "--pivot"): {"is for one model, and --pivot takes two steps": ("--gold", "--terms", "--context")},
     ("evaluate", "images"): {_FOR_TEXTS: (*_OF_TRANSLATORS, "--ensemble")},
-    ("evaluate", "texts with labels"): {_FOR_TRANSLATIONS: (*_OF_TRANSLATORS, "--beam", *_OF_CAPTIONERS)},
+    ("evaluate", "texts with labels"): {_FOR_TRANSLATIONS: (*_OF_TRANSLATORS, "--beam", *_OF_CAPTIONERS, "--gold")},
     ("evaluate", "running text"): {
-        "is for models that write about a source": (*_OF_TRANSLATORS, *_OF_CAPTIONERS, *_OF_WRITERS)
+        "is for models that write about a source": (*_OF_TRANSLATORS, *_OF_CAPTIONERS, *_OF_WRITERS, "--gold")
     },
     ("evaluate", "text"): {_FOR_IMAGES: _OF_CAPTIONERS},
     ("look", "images"): {_FOR_TEXTS: _OF_SOURCE_TEXTS},

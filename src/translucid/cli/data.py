@@ -239,7 +239,7 @@ class Files(NamedTuple):
     out: Annotated[Path, Option(metavar="OUT.tsv", help="The synthetic pairs.")]
     overwrite: option.Overwrite = False
     skip_bad: option.SkipBad = False
-    split_sentences: Annotated[bool, Option(help="Translate each sentence of a line by itself.")] = True
+    lines: option.Lines = "sentences"
 
 
 class Execution(NamedTuple):
@@ -274,7 +274,7 @@ def back_translate(
 
         translucid data back-translate runs/reverse --text target.txt.gz --out synthetic.tsv
 
-        translucid data back-translate runs/reverse --text target.txt --out drawn.tsv --sample --top-k 10 --workers 8
+        translucid data back-translate runs/reverse --text target.txt --out drawn.tsv --top-k 10 --workers 8
 
         translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine
     """
@@ -291,7 +291,7 @@ def back_translate(
         options,
         device=execution.device,
         engine=execution.engine,
-        split_sentences=files.split_sentences,
+        split_sentences=files.lines == "sentences",
         configuration=configuration,
     )
     executor = executor_of(job, execution.workers)

@@ -86,10 +86,10 @@ def planned(
         if len(inputs) == 1 and not is_folder(str(inputs[0])):
             return [Planned(inputs[0], output)]
         what = "is a folder" if is_folder(str(inputs[0])) else f"is one of {len(inputs)} documents or folders"
-        fix = "Write the translations to a folder with --output-dir; a name that is a text goes to standard input."
+        fix = "Write the translations to a folder, --output FOLDER/; a name that is a text goes to standard input."
         raise UserError(what, file=inputs[0], fix=fix)
     if folder.exists() and not folder.is_dir():
-        raise UserError("is a file, not a folder", file=folder, fix="Choose another --output-dir.")
+        raise UserError("is a file, not a folder", file=folder, fix="Choose another --output.")
     sources: dict[Path, Path] = {}
     others: list[Path] = []
     for item in inputs:
@@ -102,7 +102,7 @@ def planned(
                 what = f"and {sources[target]} would both be written to {target}"
                 raise UserError(what, file=file, fix="Give the folder that has both, or translate them one by one.")
             elif _same(target, file):
-                raise UserError("would be replaced by its translation", file=file, fix="Choose another --output-dir.")
+                raise UserError("would be replaced by its translation", file=file, fix="Choose another --output.")
             else:
                 sources[target] = file
     if others:
@@ -147,7 +147,7 @@ def _make_folder_of(file: Path | None) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         what = f"can't be made ({error.strerror})"
-        raise UserError(what, file=file.parent, fix="Choose another --output-dir.") from error
+        raise UserError(what, file=file.parent, fix="Choose another --output.") from error
 
 
 def translate_documents(

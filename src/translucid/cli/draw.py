@@ -24,7 +24,7 @@ Out = Annotated[Path, Option(metavar="FILE", help="The picture: .png, .svg or .p
 
 
 @app.command()
-def heads(
+def attention(
     run: option.Run,
     text: option.TextOrImage,
     out: Out,
@@ -40,15 +40,15 @@ def heads(
 
     **Examples**
 
-        translucid draw heads runs/demo "I like soccer" --layer 1 --out heads.png
+        translucid draw attention runs/demo "I like soccer" --layer 1 --out heads.png
 
-        translucid draw heads runs/demo "I like soccer" --kind encoder --out encoder.png
+        translucid draw attention runs/demo "I like soccer" --kind encoder --out encoder.png
 
-        translucid draw heads runs/eyes photograph.jpg --out heads.png
+        translucid draw attention runs/eyes photograph.jpg --out heads.png
     """
     # Checked first, as loading PyTorch and Matplotlib takes seconds.
     _refuse(out, overwrite, text)
-    if view := view_of(configuration_of(run).model.reads, "draw heads"):
+    if view := view_of(configuration_of(run).model.reads, "draw attention"):
         _save(view(run, text, layer, kind), out)
         return
     from translucid.api.translator import Translator

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from typer.core import TyperGroup, TyperOption
 
+from translucid.cli.renamed import renamed_variable, variable_part
 from translucid.ground.errors import UPGRADING, UserError, nearest
 
 PREFIX = "TRANSLUCID"
@@ -27,21 +28,6 @@ _SERVICE_LINK = re.compile(
 """Variables with which Kubernetes tells containers about a Service named *translucid*, or *translucid-…*."""
 _SERVICE_PORT = re.compile(r"(tcp|udp|sctp)://\S+:\d+")
 """The value that Kubernetes gives the variable TRANSLUCID_PORT of such a Service."""
-RENAMED_OPTIONS = {
-    "--with": ("--ensemble",),
-    "--from": ("--init-from",),
-    "--again": ("--retranslate", "--relearn"),
-    "--considered": ("--top-candidates",),
-}
-"""The current names of each former option; a command has at most one of them."""
-
-
-def renamed_option(former: str, command: Any) -> str | None:
-    """Return the current name of a former option of a command; None if it had no such option."""
-    names: set[str] = set()
-    for parameter in command.params:
-        names.update(parameter.opts)
-    return next((current for current in RENAMED_OPTIONS.get(former, ()) if current in names), None)
 
 
 def apply_environment(command: Any, path: str = PREFIX) -> None:
@@ -56,19 +42,19 @@ def apply_environment(command: Any, path: str = PREFIX) -> None:
     """
     if isinstance(command, TyperGroup):
         for name, subcommand in command.commands.items():
-            apply_environment(subcommand, f"{path}_{_upper(name)}")
+            apply_environment(subcommand, f"{path}_{variable_part(name)}")
         return
     options = [option for option in command.params if isinstance(option, TyperOption) and not option.envvar]
     # The longest name of an option is its long form.
     for option in options:
         flag = max(option.opts, key=len)
-        option.envvar = [f"{path}_{_upper(flag)}"]
+        option.envvar = [f"{path}_{variable_part(flag)}"]
         if flag in SHARED:
-            option.envvar.append(f"{PREFIX}_{_upper(flag)}")
+            option.envvar.append(f"{PREFIX}_{variable_part(flag)}")
         option.show_envvar = False
     if options:
         flag = max(options[0].opts, key=len)
-        command.epilog = f"Every option can stand in the environment: `{flag}` as `{path}_{_upper(flag)}`."
+        command.epilog = f"Every option can stand in the environment: `{flag}` as `{path}_{variable_part(flag)}`."
 
 
 def check_environment(commands: TyperGroup, called: Any, environment: Mapping[str, str]) -> None:
@@ -94,22 +80,11 @@ def check_environment(commands: TyperGroup, called: Any, environment: Mapping[st
                 what = f"Kubernetes has set {name}={value} for the Service named {service}"
                 raise UserError(what, fix="Set enableServiceLinks: false in the pod, or rename the Service.")
         elif name not in known:
-            if current := _renamed_variable(name, known):
+            if current := renamed_variable(name, known, PREFIX):
                 raise UserError(f"the environment variable {name} is now {current}", fix=UPGRADING)
             raise UserError(f"there is no environment variable {name}", fix=nearest(name, known))
         elif not value.strip():
             raise UserError(f"the environment variable {name} is empty", fix="Give it a value, or unset it.")
-
-
-def _renamed_variable(former: str, known: Collection[str]) -> str | None:
-    """Return the current name of the variable of a former option; None if there was no such option."""
-    for option, current_options in RENAMED_OPTIONS.items():
-        for current in current_options:
-            command = former.removesuffix(f"_{_upper(option)}")
-            variable = f"{command}_{_upper(current)}"
-            if command != former and variable in known:
-                return variable
-    return None
 
 
 def _variables(command: Any) -> set[str]:
@@ -121,7 +96,3 @@ def _variables(command: Any) -> set[str]:
     for subcommand in getattr(command, "commands", {}).values():
         names |= _variables(subcommand)
     return names
-
-
-def _upper(name: str) -> str:
-    return name.strip("-").replace("-", "_").upper()

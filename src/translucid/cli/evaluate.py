@@ -10,11 +10,11 @@
 
     translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
 
-    translucid evaluate runs/es --test test.tsv --terms terms.tsv --inflect-terms
+    translucid evaluate runs/es --test test.tsv --terms terms.tsv --terms-mode inflect
 
     translucid evaluate runs/many --pivot en --source-language es --target-language fr --test spa-fra.tsv
 
-    translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
+    translucid evaluate runs/demo --test gold.jsonl --gold gold.jsonl
 
     translucid evaluate runs/eyes --test test.tsv --images photographs.tar --beam 5
 
@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from typer import Argument, Option
 
@@ -59,19 +59,21 @@ class TestSet(NamedTuple):
 
     test: Annotated[list[str] | None, option.files("Sentence pairs, or texts, to test on.")] = None
     reference: option.Reference = None
-    alignments: Annotated[Path | None, Option(metavar="GOLD", help="Report alignment error rates by links.")] = None
+    gold: Annotated[
+        Path | None,
+        Option(help="Links between words: report alignment error rates. For captions: boxes from `data scenes`."),
+    ] = None
     images: Annotated[list[Path] | None, option.files("For captions: folders and .tar files of images.")] = None
-    gold: Annotated[Path | None, Option(metavar="GOLD", help="For captions: boxes from `data scenes`.")] = None
 
 
 class Translation(NamedTuple):
     """Translation."""
 
     beam: option.Beam = None
-    split_sentences: Annotated[bool, Option("--split-sentences", help="Translate sentence by sentence.")] = False
-    separate_lines: Annotated[
-        bool, Option("--separate-lines", help="Read each line by itself, if the run has document context.")
-    ] = False
+    lines: option.Lines = "sentences"
+    context: Annotated[
+        Literal["none"] | None, Option(help="Read each line by itself, if the run has document context.")
+    ] = None
     device: option.Device = "auto"
     engine: option.Engine = "auto"
     ensemble: option.Ensemble = None
@@ -85,7 +87,6 @@ class Scoring(NamedTuple):
     tokenize: option.Tokenize = None
     lowercase: option.Lowercase = False
     perplexity: Annotated[bool, Option(help="Report perplexity and accuracy of the references, too.")] = True
-    keep_best: Annotated[bool, Option("--keep-best", help="Save the best layer for later alignments.")] = False
 
 
 class Report(NamedTuple):
@@ -116,9 +117,9 @@ def evaluate(
 ) -> None:
     """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures, perplexity of the references.
 
-    Each line goes to the model as it is. The perplexity is per token of the model's own vocabulary, including end
-    tokens: it compares models that share a tokenizer. With --terms, the use of the terms is counted, with and without
-    terminology constraints.
+    Lines are translated sentence by sentence, as by `translate`, unless --lines whole is given. The perplexity is per
+    token of the model's own vocabulary, including end tokens: it compares models that share a tokenizer. With --terms,
+    the use of the terms is counted, with and without terminology constraints.
 
     With --pivot, the test set goes from the source of the first step to the target of the second one, and there is no
     perplexity.
@@ -145,12 +146,11 @@ def evaluate(
     refuse_to_replace(report.hypotheses, report.overwrite)
     first_step, configuration = steps_of(run, translation.pivot, languages)
     data = data._replace(test=test)
-    refuse_unsuitable("evaluate", flags, configuration.model.reads)
+    refuse_unsuitable("evaluate", flags, configuration.model.reads, *(["--pivot"] if first_step else []))
     if view := view_of(configuration.model.reads, "evaluate"):
         view(run, configuration, data, scoring, report, translation)
         return
-    _refuse_with_pivot(flags)
-    refuse_without_context(configuration, run, {"--separate-lines": translation.separate_lines})
+    refuse_without_context(configuration, run, {"--context": translation.context})
     _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms, languages)
 
 
@@ -165,12 +165,11 @@ def _evaluate_translations(
     terms: option.Terms,
     languages: option.Languages,
 ) -> None:
+    from translucid.api.alignment_fitting import refuse_reversed, scored_readings
     from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
-    from translucid.api.scoring import save_alignment_options, score, score_terms
+    from translucid.api.scoring import score, score_terms
     from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import read_gold
-    from translucid.inspection.alignment import candidates, choose
-    from translucid.runs.guided_alignment import guided_readings
     from translucid.runs.run_folder import RunFolder
 
     assert data.test
@@ -186,23 +185,24 @@ def _evaluate_translations(
     if not pairs:
         raise UserError("holds no sentence pairs", file=data.test[0], fix="Check the file.")
     references = [list(read_lines(file)) for file in data.reference or []]
-    _refuse_alignments(run, configuration, data, scoring)
+    if data.gold:
+        refuse_reversed(run, configuration)
     # Files are read before the model, so that errors in them are reported at once.
-    links = read_gold(data.alignments, pairs) if data.alignments else []
+    links = read_gold(data.gold, pairs) if data.gold else []
     device, engine, ensemble = translation.device, translation.engine, translation.ensemble or ()
     translator = Translator.open(RunFolder(run), configuration, device, engine, others=ensemble)
-    if translation.separate_lines:
+    if translation.context == "none":
         translator = replace(translator, pipeline=replace(translator.pipeline, context=None))
     constrained = None
     if terms.terms:
-        constrained = translator.with_terms(terms.terms, inflect=terms.inflect_terms, mode=terms.terms_mode)
+        constrained = translator.with_terms(terms.terms, inflect=terms.inflect, mode=terms.mode)
     if links and not translator.inspector.has_cross_attention:
-        raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
+        raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --gold.")
     options = configuration.decoding_with({"beam": translation.beam})
     scored_translator: AnyTranslator = translator
     if first_step:
         scored_translator = PivotTranslator(first_step.open(translator, device, engine), translator)
-    split, log = translation.split_sentences, Console(stderr=True)
+    split, log = translation.lines == "sentences", Console(stderr=True)
     scored, texts = score(
         scored_translator,
         pairs,
@@ -217,8 +217,7 @@ def _evaluate_translations(
     )
     aligned = {}
     if links:
-        inspected = translator.inspector.inspect(pairs, contributions=translator.inspector.has_contributions)
-        aligned = choose(inspected, links, [*candidates(inspected[0]), *guided_readings(configuration)])
+        aligned = scored_readings(translator, pairs, links)
     usage = None
     if constrained and constrained.terms:
         usage = score_terms(
@@ -232,8 +231,6 @@ def _evaluate_translations(
             console=log,
         )
     report.save(texts)
-    if scoring.keep_best:
-        save_alignment_options(run, aligned)
     if report.as_json:
         print_json({**scored.to_json(), "beam": options.beam, **_details_json(aligned, usage)})
         return
@@ -276,20 +273,6 @@ def _pairs(configuration: Configuration, first_step: FirstStep | None, test: lis
     return [pair.swapped for pair in pairs] if are_reversed == {True} else list(pairs)
 
 
-def _refuse_with_pivot(flags: dict[str, object]) -> None:
-    for name in ("--alignments", "--keep-best", "--terms", "--separate-lines"):
-        if flags.get("--pivot") and flags.get(name):
-            raise UserError(f"{name} is for one model, and --pivot takes two steps", fix="Leave one of them out.")
-
-
-def _refuse_alignments(run: Path, configuration: Configuration, data: TestSet, scoring: Scoring) -> None:
-    if data.alignments and configuration.data.reverse:
-        fix = "Give them for a run of the other direction."
-        raise UserError("gold word links are for runs that read pairs as they stand", file=run, fix=fix)
-    if scoring.keep_best and not data.alignments:
-        raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
-
-
 def _details_json(
     aligned: dict[AlignmentOptions, AlignmentScore], usage: tuple[TermScore, TermScore] | None
 ) -> dict[str, object]:
@@ -321,7 +304,7 @@ def _print_details(
         console.print(alignment_table(aligned, translator.configuration.alignment.of(has_layer)))
 
 
-ONE_DIRECTION = ("--reference", "--alignments", "--keep-best", "--terms", "--by-length")
+ONE_DIRECTION = ("--reference", "--gold", "--terms", "--by-length")
 """The options that are for a single direction."""
 
 
@@ -372,7 +355,7 @@ def evaluate_directions(
         translator,
         pairs_by_direction,
         options,
-        split=translation.split_sentences,
+        split=translation.lines == "sentences",
         perplexity=scoring.perplexity,
         tokenize=scoring.tokenize,
         lowercase=scoring.lowercase,

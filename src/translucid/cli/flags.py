@@ -13,26 +13,33 @@ from contextlib import contextmanager
 from translucid.ground.console import Console
 
 _SAME_NAME = """
-ablate adapter alignments beam check choose context device engine filter_worst inflect_terms keep_references
-language_piece latency max_tokens memory_from method mix model out output pairs pivot port preset proxies quantization
-reverse sample separate_lines shortlists size split_sentences target_text terms terms_mode test text threshold
-token_scores tokenize top_candidates train train_alignments tune_on valid valid_general word_level workers wrapped
+ablate adapter alignments beam check choose context device engine filter_worst keep_references
+language_piece latency max_tokens method mix model out output pairs pivot port preset proxies quantization
+reverse size target_text terms terms_mode test text threshold
+tokenize top_candidates train train_alignments valid valid_general word_level workers
 """
 """Parameters whose flags have their names."""
 FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAME.split()},
-    "address": "--ray",
+    "address": "--workers ray:{}",
     "begin_from": "--init-from",
     "elmo": "train --elmo",
     "form": "--format",
     "heads": "--ablate",
+    "inflect_terms": "--terms-mode inflect",
     "kind": "--features",
+    "memory_from": "--memory FILE:PERCENT",
     "others": "--ensemble",
     "passes": "--dropout-passes",
     "ranking": "--rerank-with",
-    "ray_cluster": "--ray",
-    "risk_candidates": "--mbr",
+    "ray_cluster": "--workers ray",
+    "risk_candidates": "--rerank-with mbr:N",
+    "sample": "sampling (--temperature, --top-k or --top-p)",
+    "separate_lines": "--context none",
     "settings": "--set",
+    "split_sentences": "--lines",
+    "token_scores": "--format jsonl-tokens",
+    "wrapped": "--lines wrapped",
     "source": "--source-language",
     "target": "--target-language",
     "data.tokenizer.vocabulary=N": "--set data.tokenizer.vocabulary=N",
@@ -48,12 +55,14 @@ FLAGS = {
     "allow_code": "write translucid --code {} before the command",
     **{f"export_{kind}": f"--to {kind}" for kind in ("ctranslate2", "huggingface", "marian", "onnx")},
     "export_onnx()": "export it --to onnx",
-    "fit_alignment": "translucid tune --alignments",
-    "fit_confidence": "translucid tune --confidence",
-    "fit_lens": "translucid tune --lens",
+    "fit_alignment": "translucid tune alignments",
+    "fit_confidence": "translucid tune confidence",
+    "fit_lens": "translucid tune lens",
+    "fit_ranking": "translucid tune ranking",
     "generate_passages": "translucid data phrasebook FILE.jsonl --discourse",
     "keys()": "`translucid models --keys`",
-    "shortlists=True": "translucid tune --shortlists",
+    "shortlists=False": "translucid tune speed",
+    "shortlists=True": "translucid tune shortlists",
     "train(out)": "train --out",
     "train(resume=True)": "train --resume",
     "train(resume=True, out": "translucid train --resume --out",

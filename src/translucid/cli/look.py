@@ -136,10 +136,10 @@ def look(
 
     This is cross-attention, averaged over all heads and layers unless one is chosen. It shows where the model looked,
     not why it wrote a word. Words with a probability below 30 % are underlined. The confidence of the translation is
-    shown if `translucid tune --confidence` has fitted it.
+    shown if `translucid tune confidence` has fitted it.
 
     --lens shows the prediction of each decoder layer in place of attention, and marks the layer from which on it is the
-    word written. `tuned` needs `translucid tune --lens`. `decoder` shows the translation that the decoder writes from
+    word written. `tuned` needs `translucid tune lens`. `decoder` shows the translation that the decoder writes from
     each layer of the encoder.
 
     --method norms shows how much a head adds from each source word. --method contributions shows the share of each

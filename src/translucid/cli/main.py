@@ -21,8 +21,9 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from translucid import __version__
-from translucid.cli.environment import apply_environment, check_environment, renamed_option
+from translucid.cli.environment import apply_environment, check_environment
 from translucid.cli.flags import flags_in_messages, with_flags, with_own_options
+from translucid.cli.renamed import current_command, renamed_option
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
@@ -145,20 +146,27 @@ def _register() -> None:
         for name in names:
             attribute = "import_model" if name == "import" else name
             module = import_module(f"translucid.cli.{attribute}")
-            if group := getattr(module, "app", None):
-                for extension in tasks():
-                    for path, (_, reference) in extension.commands.items():
-                        if path.startswith(f"{name} "):
-                            group.command(path.removeprefix(f"{name} "))(resolved(reference))
-                for command in group.registered_commands:
-                    command.callback = _flatten_groups(command.callback)
-                app.add_typer(group, name=name, rich_help_panel=panel)
-            else:
-                app.command(name, rich_help_panel=panel)(_flatten_groups(getattr(module, attribute)))
+            command = getattr(module, "app", None) or getattr(module, attribute)
+            for extension in tasks():
+                for path, (_, reference) in extension.commands.items():
+                    if path.startswith(f"{name} "):
+                        command.command(path.removeprefix(f"{name} "))(resolved(reference))
+            _add(app, name, command, panel)
         for extension in tasks():
             for name, (heading, reference) in extension.commands.items():
                 if heading == panel:
-                    app.command(name, rich_help_panel=panel)(_flatten_groups(resolved(reference)))
+                    _add(app, name, resolved(reference), panel)
+
+
+def _add(commands: typer.Typer, name: str, command: Any, panel: str | None = None) -> None:
+    """Add a command, a function or a group of commands, under a heading."""
+    if isinstance(command, typer.Typer):
+        for member in command.registered_commands:
+            assert member.callback
+            member.callback = _flatten_groups(member.callback)
+        commands.add_typer(command, name=name, rich_help_panel=panel)
+    else:
+        commands.command(name, rich_help_panel=panel)(_flatten_groups(command))
 
 
 def _with_installed(commands: TyperGroup, name: str) -> None:
@@ -166,7 +174,7 @@ def _with_installed(commands: TyperGroup, name: str) -> None:
     for extension in installed_tasks():
         if name in extension.commands:
             single = typer.Typer(rich_markup_mode="markdown")
-            single.command(name)(_flatten_groups(resolved(extension.commands[name][1])))
+            _add(single, name, resolved(extension.commands[name][1]))
             commands.add_command(get_command(single), name)
 
 
@@ -254,6 +262,8 @@ def run(arguments: list[str]) -> int:
         command = next((option for option in options if not option.startswith("-")), "")
         if command and command not in commands.commands:
             _with_installed(commands, command)
+        if current := current_command(options, commands):
+            raise UserError(f"the command is now {current}", fix=UPGRADING)
         expanded = several(arguments, commands)
         if not {"--help", "--version"}.intersection(options):
             check_environment(commands, called_command(options, commands), os.environ)

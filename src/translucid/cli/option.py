@@ -6,6 +6,7 @@ docstring of a group is the title of its panel in `--help`.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
@@ -98,8 +99,9 @@ Nbest = Annotated[int | None, Option(help="Outputs for each input; in text forma
 LengthPenalty = Annotated[float | None, Option(help="A higher value favors longer outputs.")]
 NoRepeatNgram = Annotated[int | None, Option(help="Repeat no sequence of this many pieces.")]
 MaxLengthRatio = Annotated[float | None, Option(help="The maximum number of output tokens per input token.")]
-Sample = Annotated[bool, Option("--sample", help="Sample at random instead of searching.")]
-Temperature = Annotated[float | None, Option(help="The temperature of sampling; below 1 is less random.")]
+Temperature = Annotated[
+    float | None, Option(help="Sample at random instead of searching; a temperature below 1 is less random.")
+]
 TopK = Annotated[int | None, Option(help="Sample from the K most probable pieces.")]
 TopP = Annotated[float | None, Option(help="Sample from the most probable pieces that have this probability.")]
 Seed = Annotated[int | None, Option(help="The seed of sampling.")]
@@ -110,6 +112,9 @@ Ensemble = Annotated[
 Ablate = Annotated[
     list[str] | None,
     Option(metavar="HEAD", help="Switch off an attention head, such as encoder.1.self.head.2; repeat it for more."),
+]
+Lines = Annotated[
+    Literal["sentences", "whole"], Option("--lines", help="Translate sentence by sentence, or whole lines.")
 ]
 Context = Annotated[str | None, Option(metavar="TEXT", help="The text before, for a run with document context.")]
 Tokenize = Annotated[
@@ -152,7 +157,6 @@ class Search(NamedTuple):
 class Sampling(NamedTuple):
     """Sampling."""
 
-    sample: Sample = False
     temperature: Temperature = None
     top_k: TopK = None
     top_p: TopP = None
@@ -160,7 +164,16 @@ class Sampling(NamedTuple):
 
     def settings(self) -> dict[str, object]:
         """Return the settings by name; those that are None are left as the run has them."""
-        return {**self._asdict(), "sample": self.sample or None}
+        is_sampling = any(value is not None for value in (self.temperature, self.top_k, self.top_p))
+        return {**self._asdict(), "sample": True if is_sampling else None}
+
+
+class TermsWay(StrEnum):
+    """A way of applying terms."""
+
+    ANNOTATE = "annotate"
+    CONSTRAIN = "constrain"
+    INFLECT = "inflect"
 
 
 class Terms(NamedTuple):
@@ -169,10 +182,26 @@ class Terms(NamedTuple):
     terms: Annotated[
         Path | None, Option(metavar="FILE", help="A term list: source TAB target, or a term to leave untranslated.")
     ] = None
-    inflect_terms: Annotated[bool, Option("--inflect-terms", help="Match inflected forms of the terms, too.")] = False
     terms_mode: Annotated[
-        TermsMode, Option(help="annotate: mark terms for a run trained with terms. constrain: force them.")
-    ] = "auto"
+        list[TermsWay] | None,
+        Option(
+            help="annotate: mark terms for a run trained with terms. constrain: force them. By default both, as far as "
+            "needed. inflect: also match inflected forms. Repeat it for two of them.",
+        ),
+    ] = None
+
+    @property
+    def mode(self) -> TermsMode:
+        """The way in which the terms are applied."""
+        annotates, constrains = (way in (self.terms_mode or ()) for way in (TermsWay.ANNOTATE, TermsWay.CONSTRAIN))
+        if annotates == constrains:
+            return "auto"
+        return "annotate" if annotates else "constrain"
+
+    @property
+    def inflect(self) -> bool:
+        """Whether inflected forms match, too."""
+        return TermsWay.INFLECT in (self.terms_mode or ())
 
 
 def changed_flags(*groups: Any) -> dict[str, object]:

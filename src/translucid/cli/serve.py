@@ -6,7 +6,7 @@
 
     translucid serve runs/small runs/rnn runs/eyes --port 8080
 
-    translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60 --per-day 5000
+    translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --rate-limit 60/minute,5000/day
 
     translucid serve runs/mine --memory mine.memory --suggestions --terms terms.tsv
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from translucid.serving.catalog import Catalog
     from translucid.serving.memory import ServerMemory
-    from translucid.serving.server_options import ServerOptions
+    from translucid.serving.server_options import Quota, ServerOptions
 
 _NONE = "none"
 """The value of `--hosts` and `--origins` that allows no others."""
@@ -100,8 +100,29 @@ class Limits(NamedTuple):
     file_bytes: Annotated[int, _option("Maximum bytes of a document.", "FILE_BYTES", min=1000, max=32 << 20)] = 20 << 20
     document_seconds: Annotated[float, _option("Maximum seconds for a document.", "DOCUMENT_SECONDS", min=1)] = 3600.0
     seconds: Annotated[float, _option("Maximum seconds for any other request.", "SECONDS", min=0.1)] = 60.0
-    per_minute: Annotated[int, _option("Requests per minute of an address or key; 0: any.", "PER_MINUTE", min=0)] = 0
-    per_day: Annotated[int, _option("Requests per day of an address or key; 0: any.", "PER_DAY", min=0)] = 0
+    rate_limit: Annotated[
+        str,
+        _option(
+            "Maximum requests of an address or key: 60/minute, 5000/day, or both, as 60/minute,5000/day.", "RATE_LIMIT"
+        ),
+    ] = ""
+
+    def quota(self) -> Quota:
+        """Return the maximum number of requests.
+
+        Raises:
+            UserError: a part is no number per minute or day, or there are two for the same time.
+        """
+        from translucid.serving.server_options import Quota
+
+        counts: dict[str, int] = {}
+        for part in _split_list(self.rate_limit):
+            match = re.fullmatch(r"(\d{1,9})/(minute|day)", part, re.ASCII)
+            if not match or match[2] in counts:
+                what = f"--rate-limit {self.rate_limit!r} is no number of requests per time"
+                raise UserError(what, fix="Write 60/minute, 5000/day, or 60/minute,5000/day.")
+            counts[match[2]] = int(match[1])
+        return Quota(counts.get("minute", 0), counts.get("day", 0))
 
 
 class Models(NamedTuple):
@@ -196,10 +217,11 @@ def serve(
 
 def _server_options(address: Address, access: Access, limits: Limits, logs: Logs) -> ServerOptions:
     from translucid.serving.edge.middleware import ANY, is_loopback
-    from translucid.serving.server_options import Quota, ServerOptions, read_keys
+    from translucid.serving.server_options import ServerOptions, read_keys
 
     settings = limits._asdict()
-    quota = Quota(settings.pop("per_minute"), settings.pop("per_day"))
+    settings.pop("rate_limit")
+    quota = limits.quota()
     # A server that listens to a network is meant to be used by others.
     default = () if is_loopback(address.host) else (ANY,)
     return ServerOptions(

@@ -83,7 +83,7 @@ class RunOptions(NamedTuple):
     resume: Annotated[bool, Option("--resume", help="Continue from the last checkpoint of --out.")] = False
     overwrite: option.Overwrite = False
     device: option.Device = "auto"
-    tune: Annotated[bool, Option(help="On a CPU, finally run `translucid tune`.")] = True
+    tune: Annotated[bool, Option(help="On a CPU, finally run `translucid tune speed`.")] = True
 
 
 class DataFiles(NamedTuple):

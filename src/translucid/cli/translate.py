@@ -4,11 +4,11 @@
 
     translucid translate runs/demo "I like soccer"
 
-    translucid translate runs/es --input book.txt --output libro.txt --wrapped
+    translucid translate runs/es --input book.txt --output libro.txt --lines wrapped
 
     translucid translate runs/es messages.po --output es.po --memory old.tmx --terms terms.tsv
 
-    translucid translate runs/es docs/ locale/*.po --output-dir es/
+    translucid translate runs/es docs/ locale/*.po --output es/
 
     translucid translate runs/es --nbest 5 --format jsonl "Good morning"
 
@@ -18,21 +18,25 @@
 
     translucid translate runs/es --input huge.txt --output out.txt --workers 8
 
+    translucid translate runs/es --rerank-with mbr:32 --temperature 0.5 "Good morning"
+
     translucid translate runs/demo "I like soccer" --ablate encoder.1.self.head.2 --ablate decoder.0.cross.head.0
 """
 
 from __future__ import annotations
 
+import os
+import re
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from typer import Argument, Option
+from typer import Argument, Context, Option
 
+from bitext.readers.file_kinds import is_file
 from translucid.cli import option
-from translucid.cli.arguments import lines_of, pair_up, refuse_to_replace, refuse_two_inputs, refuse_unreadable
-from translucid.cli.combinations import CONSTRAINED, DOCUMENT, refuse_together
+from translucid.cli.arguments import lines_of, refuse_to_replace, refuse_two_inputs, refuse_unreadable
+from translucid.cli.combinations import CONSTRAINED, DOCUMENT, SAMPLING, refuse_together
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import refuse_without_context, steps_of
 from translucid.ground.console import Console
@@ -41,41 +45,56 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from translucid.engines.noisy_channel import ChannelWeights
     from translucid.jobs.job import Executor, TranslationJob
+    from translucid.runs.configuration import Configuration
 
 
 class Input(NamedTuple):
     """Input."""
 
     input_file: Annotated[Path | None, Option("--input", help="Lines of text, or a document; - is stdin.")] = None
-    split_sentences: Annotated[bool, Option(help="Translate each sentence of a line by itself, or whole lines.")] = True
-    wrapped: Annotated[bool, Option("--wrapped", help="Lines are hard-wrapped; empty lines end paragraphs.")] = False
-    context: Annotated[str | None, Option(metavar="TEXT", help="The text before the first line, not translated.")] = (
-        None
-    )
-    separate_lines: Annotated[
-        bool, Option("--separate-lines", help="Read each line by itself, if the run has document context.")
-    ] = False
+    lines: Annotated[
+        Literal["sentences", "whole", "wrapped"],
+        Option(help="Translate sentence by sentence, whole lines, or hard-wrapped paragraphs, which empty lines end."),
+    ] = "sentences"
+    context: Annotated[
+        str | None,
+        Option(
+            metavar="TEXT|none",
+            help="With document context: the text before the first line; none: read each line by itself.",
+        ),
+    ] = None
     retranslate: Annotated[bool, Option("--retranslate", help="Also translate segments with a translation.")] = False
 
 
 class Output(NamedTuple):
     """Output."""
 
-    output: option.Output = None
-    output_dir: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Write documents to this folder, under their own names.")
+    output: Annotated[
+        str | None, Option(metavar="FILE|FOLDER/", help="Write to this file, or documents to this folder.")
     ] = None
     overwrite: option.Overwrite = False
     output_format: Annotated[
-        option.Format,
+        Literal["text", "jsonl", "jsonl-tokens"],
         Option(
             "--format",
-            help="text, or jsonl with scores and warnings; CTranslate2's scores are about 0.001 higher than torch's.",
+            help="text; jsonl with scores and warnings (CTranslate2's scores are about 0.001 higher than torch's); "
+            "jsonl-tokens also with the probabilities of pieces and words.",
         ),
     ] = "text"
     nbest: option.Nbest = None
     alignments: Annotated[bool, Option("--alignments", help="Add a tab and the word alignment, as 0-0 1-2.")] = False
-    token_scores: Annotated[bool, Option("--token-scores", help="Add probabilities of pieces and words.")] = False
+
+    @property
+    def file(self) -> Path | None:
+        """The file to write, or the folder."""
+        return Path(self.output) if self.output else None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder to write to, if the output is one: it exists, or its name ends with a separator."""
+        if self.output and (Path(self.output).is_dir() or self.output.endswith(("/", os.sep))):
+            return self.file
+        return None
 
 
 class Models(NamedTuple):
@@ -89,33 +108,89 @@ class Models(NamedTuple):
     ablate: option.Ablate = None
 
 
+_RISK = "mbr:"
+"""What stands before the number of hypotheses of minimum Bayes risk decoding."""
+
+
+def _names_risk(ranking: str) -> bool:
+    return re.fullmatch(rf"{_RISK}\d+", ranking, re.ASCII) is not None
+
+
+def _resolved_ranking(context: Context, ranking: str | None) -> str | None:
+    """Resolve the run of a ranking, unless it is minimum Bayes risk.
+
+    Raises:
+        UserError: it is no run, or there are too few or too many hypotheses.
+    """
+    if ranking is None or not _names_risk(ranking):
+        run = option.resolved(context, Path(ranking) if ranking else None)
+        return str(run) if run else None
+    if not 2 <= int(ranking.removeprefix(_RISK)) <= 1000:
+        raise UserError(f"--rerank-with {ranking} chooses among too few or too many", fix="Give mbr:2 to mbr:1000.")
+    return ranking
+
+
 class Ranking(NamedTuple):
     """Ranking."""
 
-    rerank_with: Annotated[Path | None, option.run("Rank the hypotheses of the beam by a reverse model.")] = None
-    reverse_weight: Annotated[float | None, Option(help="The weight of that run's log-probability.", min=0)] = None
-    length_weight: Annotated[float | None, Option(help="The weight of each token in that ranking.")] = None
-    tune_on: Annotated[list[str] | None, option.files("First choose the two weights by BLEU on these pairs.")] = None
-    mbr: Annotated[
-        int | None,
-        Option(metavar="N", help="Choose the most similar of N hypotheses (minimum Bayes risk).", min=2, max=1000),
+    rerank_with: Annotated[
+        str | None,
+        Option(
+            metavar="RUN|mbr:N",
+            callback=_resolved_ranking,
+            help="Rank the hypotheses of the beam by a reverse model, weighted as `tune ranking` chose; or choose the "
+            "most similar of N hypotheses (minimum Bayes risk).",
+        ),
     ] = None
 
-    def weights(self) -> ChannelWeights:
-        """Return the weights, with defaults for those that are not given."""
-        from translucid.engines.noisy_channel import WEIGHTS
-        from translucid.runs.settings import without_none
+    @property
+    def candidates(self) -> int:
+        """The number of candidates of minimum Bayes risk decoding; 0 without."""
+        return int(self.rerank_with.removeprefix(_RISK)) if self.rerank_with and _names_risk(self.rerank_with) else 0
 
-        return WEIGHTS._replace(**without_none({"reverse": self.reverse_weight, "length": self.length_weight}))
+    @property
+    def reverse(self) -> Path | None:
+        """The run of the other direction, if one ranks."""
+        return Path(self.rerank_with) if self.rerank_with and not _names_risk(self.rerank_with) else None
+
+    def weights(self, run: Path, configuration: Configuration) -> ChannelWeights:
+        """Return the weights that the run keeps for the reverse run, or else the defaults."""
+        from translucid.engines.noisy_channel import WEIGHTS
+        from translucid.engines.run_files import load_channel_weights
+        from translucid.runs.run_folder import RunFolder
+
+        if self.reverse is None:
+            return WEIGHTS
+        return load_channel_weights(RunFolder(run), configuration.data.languages, RunFolder(self.reverse))
 
 
 class Memory(NamedTuple):
     """Translation memory."""
 
-    memory: Annotated[Path | None, Option(metavar="FILE", help="Use the translations of a memory or corpus.")] = None
-    memory_from: Annotated[
-        int | None, Option(metavar="PERCENT", help="Use fuzzy matches from PERCENT (100).", min=70, max=100)
+    memory: Annotated[
+        str | None,
+        Option(
+            metavar="FILE[:PERCENT]",
+            help="Use the translations of a memory or corpus; with :85, for instance, also fuzzy matches from 85 % on.",
+        ),
     ] = None
+
+    def parts(self) -> tuple[Path | None, int]:
+        """Return the file, and the percentage from which matches are used.
+
+        Raises:
+            UserError: the percentage is too low or too high.
+        """
+        from bitext.memory.match import EXACT
+
+        if self.memory is None:
+            return None, EXACT
+        match = re.fullmatch(r"(.+):(\d+)", self.memory, re.ASCII | re.DOTALL)
+        if not match or is_file(self.memory):
+            return Path(self.memory), EXACT
+        if not 70 <= int(match[2]) <= EXACT:
+            raise UserError(f"--memory {self.memory}: {match[2]} % is no match", fix=f"Give {match[1]}:70 to :100.")
+        return Path(match[1]), int(match[2])
 
 
 class Execution(NamedTuple):
@@ -123,27 +198,43 @@ class Execution(NamedTuple):
 
     device: option.Device = "auto"
     engine: option.Engine = "auto"
-    workers: option.Workers = None
-    ray: Annotated[
+    workers: Annotated[
         str | None,
         Option(
-            metavar="ADDRESS",
-            help="Use a Ray cluster for lines of text, not documents: its address, auto (the running one) or local.",
+            metavar="N|[N@]ray[:ADDRESS]",
+            help="Worker processes; 1 if not given. Or, for lines of text, workers of a Ray cluster: ray (the running "
+            "one), ray:local, ray:HOST:PORT, 4@ray for 4 of its workers.",
         ),
     ] = None
+
+    def parts(self) -> tuple[int | None, str | None]:
+        """Return the number of workers, and the address of a Ray cluster; None for what is not given.
+
+        Raises:
+            UserError: the value is neither a number nor a cluster.
+        """
+        if self.workers is None:
+            return None, None
+        match = re.fullmatch(r"(?:(?P<of>[1-9]\d*)@)?ray(?::(?P<address>.+))?|(?P<count>[1-9]\d*)", self.workers)
+        if not match:
+            fix = "Give a number, such as 4, or ray, ray:local or 4@ray:local."
+            raise UserError(f"--workers {self.workers!r} names no workers", fix=fix)
+        count = match["count"] or match["of"]
+        return int(count) if count else None, None if match["count"] else match["address"] or "auto"
 
     def executor(self, job: TranslationJob, file: Path | None) -> AbstractContextManager[Executor]:
         """Return the executor of a job that reads a file, or standard input if there is none."""
         from translucid.jobs.running import executor_of
 
-        if not self.ray:
-            return executor_of(job, self.workers)
+        count, address = self.parts()
+        if address is None:
+            return executor_of(job, count)
         from translucid.jobs.cluster import ray_cluster
 
         # The workers read the file themselves, on their machines.
         if file is None or str(file) == "-":
             raise UserError("a cluster translates a file", fix="Give it with --input.")
-        return ray_cluster(job, file, self.ray, self.workers)
+        return ray_cluster(job, file, address, count)
 
 
 @with_examples(__doc__)
@@ -168,8 +259,8 @@ def translate(
     """Translate texts, one output line for each input line, or a document.
 
     Lines end at a line feed; an empty line yields an empty line. Repeat a command with --output that was killed: it
-    continues where it stopped and writes the same file. With --ray, each worker is a CPU or GPU of the cluster, and
-    must be able to read the run and the input.
+    continues where it stopped and writes the same file. With --workers ray, each worker is a CPU or GPU of the cluster,
+    and must be able to read the run and the input.
 
     Text without words, such as a web address or a placeholder by itself, is copied. Warnings (unknown characters, an
     unusual length, a missing number ...) are summarized on standard error; jsonl has those of each line.
@@ -185,8 +276,8 @@ def translate(
     were fitted to the whole model, are not used (docs/interventions.md).
 
     Documents (PO, XLIFF, HTML, Word, Excel ...: docs/documents.md) are recognized by their name. Only their text
-    changes, and segments that have a translation keep it. With --output-dir, several documents and whole folders are
-    translated; documents that are there already stay, so an interrupted command can be repeated.
+    changes, and segments that have a translation keep it. With --output FOLDER/, several documents and whole folders
+    are translated; documents that are there already stay, so an interrupted command can be repeated.
     """
     from translucid.cli.documents import documents_among, planned, translate_documents
     from translucid.jobs.documents import SegmentJob
@@ -195,82 +286,90 @@ def translate(
 
     refuse_two_inputs("a text", texts, source.input_file)
     documents = documents_among(texts, source.input_file)
-    refuse_to_replace(output.output, output.overwrite)
+    if output.folder is None:
+        refuse_to_replace(output.file, output.overwrite)
+    elif not documents:
+        raise UserError("is a folder, and lines of text are written to a file", file=output.output, fix="Name a file.")
     first_step, configuration = steps_of(run, models.pivot, languages)
     options = configuration.decoding_with({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
-    settings = {**_settings(source, output, models, ranking, memory, execution), **terms._asdict()}
-    settings |= {"configuration": configuration, "first_step": first_step}
+    settings = {
+        **_settings(source, output, models, ranking, terms, memory, execution),
+        "configuration": configuration,
+        "first_step": first_step,
+        "channel_weights": ranking.weights(run, configuration),
+    }
     job = TranslationJob(run, options, **settings)
     if documents:
         job = SegmentJob(run, options, **settings)
     first_configuration = first_step.configuration if first_step else configuration
-    refuse_without_context(
-        first_configuration, run, {"--context": source.context, "--separate-lines": source.separate_lines}
-    )
-    _refuse_conflicts(
-        option.changed_flags(source, output, models, ranking, terms, memory, execution),
-        job,
-        is_document=bool(documents),
+    refuse_without_context(first_configuration, run, {"--context": source.context})
+    _, cluster = execution.parts()
+    refuse_together(
+        {
+            **option.changed_flags(source, output, models, terms, memory),
+            CONSTRAINED: job.terms and job.terms_mode == "constrain",
+            DOCUMENT: documents,
+            "--beam 1": job.options.beam == 1,
+            f"--engine {job.engine}": True,
+            "--format jsonl": job.form == "jsonl",
+            "--lines wrapped": job.wrapped,
+            "--nbest": job.columns > 1,
+            "--rerank-with": job.reverse,
+            SAMPLING: job.options.sample,
+            "--workers ray": cluster,
+        }
     )
     log = Console(stderr=True)
-    plan = planned(documents, output.output, output.output_dir, output.overwrite, log) if documents else []
+    plan = planned(documents, output.file, output.folder, output.overwrite, log) if documents else []
     if documents and not plan:  # all are translated already
         return
-    job = _prepared(job, ranking, log)
+    _prepare(job, log)
     if isinstance(job, SegmentJob):
         translate_documents(job, plan, execution.executor, retranslate=source.retranslate)
         return
     executor = execution.executor(job, source.input_file)
     lines = lines_of(texts, source.input_file)
-    bad = run_with_progress(job, lines, output.output, executor, "translating", hidden=bool(texts))
+    bad = run_with_progress(job, lines, output.file, executor, "translating", hidden=bool(texts))
     refuse_unreadable(bad, "; their unreadable bytes were translated as �", source.input_file)
 
 
-def _refuse_conflicts(flags: dict[str, object], job: TranslationJob, *, is_document: bool) -> None:
-    refuse_together(
-        {
-            **flags,
-            CONSTRAINED: job.terms and job.terms_mode == "constrain",
-            DOCUMENT: is_document,
-            "--beam 1": job.options.beam == 1,
-            f"--engine {job.engine}": True,
-            "--format jsonl": job.form == "jsonl",
-            "--nbest": job.columns > 1,
-            "--sample": job.options.sample,
-        }
-    )
-
-
 def _settings(
-    source: Input, output: Output, models: Models, ranking: Ranking, memory: Memory, execution: Execution
+    source: Input,
+    output: Output,
+    models: Models,
+    ranking: Ranking,
+    terms: option.Terms,
+    memory: Memory,
+    execution: Execution,
 ) -> dict[str, Any]:
     """Return the fields of the job that the groups decide."""
-    from bitext.memory.match import EXACT
-
+    memory_file, percent = memory.parts()
     return {
         "device": execution.device,
         "engine": "torch" if models.ablate and execution.engine == "auto" else execution.engine,
-        "split_sentences": source.split_sentences,
-        "wrapped": source.wrapped,
-        "context": source.context,
-        "separate_lines": source.separate_lines,
-        "form": output.output_format,
+        "split_sentences": source.lines != "whole",
+        "wrapped": source.lines == "wrapped",
+        "context": None if source.context == "none" else source.context,
+        "separate_lines": source.context == "none",
+        "form": output.output_format.partition("-")[0],
         "columns": output.nbest or 1,
         "alignments": output.alignments,
-        "token_scores": output.token_scores,
+        "token_scores": output.output_format == "jsonl-tokens",
         "adapter": models.adapter,
         "ablate": tuple(models.ablate or ()),
         "others": tuple(models.ensemble or ()),
-        "reverse": ranking.rerank_with,
-        "channel_weights": ranking.weights(),
-        "risk_candidates": ranking.mbr or 0,
-        "memory": memory.memory,
-        "memory_from": memory.memory_from or EXACT,
+        "reverse": ranking.reverse,
+        "risk_candidates": ranking.candidates,
+        "terms": terms.terms,
+        "inflect_terms": terms.inflect,
+        "terms_mode": terms.mode,
+        "memory": memory_file,
+        "memory_from": percent,
     }
 
 
-def _prepared(job: TranslationJob, ranking: Ranking, log: Console) -> TranslationJob:
-    """Do what has to be done once, before any worker starts: index the memory, choose weights, warn."""
+def _prepare(job: TranslationJob, log: Console) -> None:
+    """Do what has to be done once, before any worker starts: index the memory, warn."""
     from translucid.engines.run_files import confidence_note
     from translucid.inspection.ablation import refuse_unknown_heads
     from translucid.jobs.documents import SegmentJob
@@ -286,33 +385,7 @@ def _prepared(job: TranslationJob, ranking: Ranking, log: Console) -> Translatio
     if job.memory:
         # Opening a corpus builds an index, which the workers then only read.
         open_memory(job.memory, job.languages, log).close()
-    if ranking.tune_on:
-        job = _tuned(job, ranking.tune_on, log)
     # Lines of text have no place for a confidence; documents and jsonl do.
     shows_confidence = job.form == "jsonl" or isinstance(job, SegmentJob)
     if shows_confidence and (note := confidence_note(RunFolder(job.run), languages)):
         log.print(f"warning: {note}", soft_wrap=True)
-    return job
-
-
-def _tuned(job: TranslationJob, files: list[str], log: Console) -> TranslationJob:
-    """Choose the weights of the ranking, and print the gain."""
-    from translucid.api.translator import Translator
-    from translucid.engines.noisy_channel import NoisyChannel, tune_weights
-    from translucid.runs.corpus_files import pairs_of
-    from translucid.runs.run_folder import RunFolder
-
-    assert job.reverse and job.configuration
-    translator = Translator.open(RunFolder(job.run), job.configuration, job.device, job.engine, others=job.others)
-    translator = translator.ablated(*job.ablate)
-    channel = NoisyChannel.load(job.reverse, job.configuration, translator.pipeline, job.device)
-    pairs = list(pairs_of(job.configuration.data, *pair_up(files)))
-    language = job.configuration.data.languages[1]
-    tuned = tune_weights(translator.stages, channel, pairs, job.options, language, log)
-    best = tuned.weights
-    log.print(
-        f"--reverse-weight {best.reverse:g} --length-weight {best.length:g}: "
-        f"{tuned.metric} {tuned.score:.2f} on {len(pairs):,} pairs, {tuned.before:.2f} without",
-        soft_wrap=True,
-    )
-    return replace(job, channel_weights=best)

@@ -1,23 +1,4 @@
-"""`translucid tune`: the fastest way to translate, calibrated confidence, learned word alignments, a tuned lens.
-
-**Examples**
-
-    translucid tune runs/mine
-
-    translucid tune runs/mine --shortlists
-
-    translucid tune runs/mine --train pairs.tsv --valid dev.tsv --allow 0.5
-
-    translucid tune runs/mine --confidence --diagram reliability.svg
-
-    translucid tune runs/mine --confidence --valid dev.tsv --threshold 50 --dropout-passes 10
-
-    translucid tune runs/mine --alignments
-
-    translucid tune runs/mine --alignments --links links.txt --train pairs.tsv
-
-    translucid tune runs/mine --lens
-"""
+"""`translucid tune`: fits speed, confidence, word alignments, a lens or a ranking to a run, which keeps it."""
 
 from __future__ import annotations
 
@@ -25,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from typer import Option
+import typer
+from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_save
-from translucid.cli.printing import with_examples
+from translucid.cli.run_kinds import configuration_of
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
@@ -41,72 +23,26 @@ if TYPE_CHECKING:
     from translucid.api.lens_fitting import FittedLens
     from translucid.engines.tuning import Trial
 
-_OPTIONS_BY_USE = {
-    "": {"--train", "--valid", "--shortlists", "--sentences"},
-    "--confidence": {"--valid", "--sentences", "--threshold", "--features", "--dropout-passes", "--diagram"},
-    "--alignments": {"--train", "--valid", "--links"},
-    "--lens": {"--valid", "--sentences"},
-}
-"""The options that each use of the command accepts, by the option that selects the use."""
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Fit speed, confidence, word alignments, a lens or a ranking to a run, which keeps the result.",
+)
+
+Valid = Annotated[list[str] | None, option.files("Pairs to use in place of the run's validation pairs.")]
 
 
-class Data(NamedTuple):
-    """Data."""
+class Trials(NamedTuple):
+    """Trials."""
 
     train: Annotated[list[str] | None, option.files("The training pairs of the run.")] = None
     valid: Annotated[list[str] | None, option.files("Pairs on which speed and BLEU are compared.")] = None
-    sentences: Annotated[
-        int | None, Option(help="Sentences each time (1000; 2000 for --confidence, 5000 for --lens).", min=1)
-    ] = None
-
-
-class Speed(NamedTuple):
-    """Speed."""
-
+    sentences: Annotated[int | None, Option(help="Translate this many sentences each time (1000).", min=1)] = None
     allow: Annotated[float, Option(help="The accepted loss of BLEU; of chrF where BLEU can't tell.", min=0)] = ALLOWED
-    shortlists: Annotated[bool, Option("--shortlists", help="Also try two lexical shortlists.")] = False
-    pairs: Annotated[int, Option(help="With --shortlists: learn from at most this many pairs.", min=1)] = 50_000
 
 
-class Confidence(NamedTuple):
-    """Confidence."""
-
-    confidence: Annotated[bool, Option("--confidence", help="Instead calibrate confidence.")] = False
-    threshold: Annotated[float | None, Option(help="The chrF from which a translation is good (40).", min=0)] = None
-    features: Annotated[
-        Literal["search", "tokens", "attention", "dropout"] | None,
-        Option(help="The features; default: the cheapest good ones."),
-    ] = None
-    dropout_passes: Annotated[int | None, Option(help="Also try so many dropout passes.", min=2, max=1000)] = None
-    diagram: Annotated[Path | None, Option(metavar="FILE", help="Draw a reliability diagram, as .png ...")] = None
-    overwrite: option.Overwrite = False
-
-
-class Alignments(NamedTuple):
-    """Word alignments."""
-
-    alignments: Annotated[bool, Option("--alignments", help="Instead learn alignments.")] = False
-    links: Annotated[Path | None, Option(metavar="GOLD", help="Learn them from these links between words.")] = None
-
-
-class Lens(NamedTuple):
-    """Lens."""
-
-    lens: Annotated[bool, Option("--lens", help="Instead learn a tuned lens.")] = False
-
-
-@with_examples(__doc__)
-def tune(
-    run: option.Run,
-    *,
-    data: Data,
-    speed: Speed,
-    confidence: Confidence,
-    alignments: Alignments,
-    lens: Lens,
-    languages: option.Languages,
-) -> None:
-    """Find the fastest way to translate on this machine, or calibrate confidence, alignments and a lens.
+@app.command()
+def speed(run: option.Run, *, trials: Trials, languages: option.Languages) -> None:
+    """Find the fastest way to translate on this machine.
 
     Measures our own engine and, for a Transformer, CTranslate2 with full and with 8-bit weights, each with the whole
     vocabulary and, if both languages share one, with the target-side pieces of the training text. `translate`,
@@ -117,115 +53,260 @@ def tune(
     an imported run, give --train only if it was trained on these pairs or similar ones: all other words count as
     unknown. With --valid alone, the pieces into which words are split decide.
 
-    A lexical shortlist (--shortlists) restricts each sentence to the pieces that its words may become, as learned from
-    attention on the training pairs. It is kept only if it is faster. Words that it lacks yield a warning.
+    **Examples**
 
-    --confidence translates pairs that the run was not trained on, and fits features of each translation to whether its
-    chrF reaches --threshold. `translate --format jsonl`, `look`, documents and the server then show the probability
-    that a translation is good (docs/confidence.md).
+        translucid tune speed runs/mine
 
-    --alignments learns an attention layer for word alignments from links between the words of the training pairs, which
-    it makes by statistics, and keeps what agrees best with those of the validation pairs: this layer, or the model's
-    attention, read in one of several ways. The model does not change. With --links, it learns from a few hundred pairs
-    linked by people: a .jsonl with source, target and alignment, or lines of `0-0 1?2` for the pairs of --train (`?`
-    marks a possible link). The layer is then kept if it is right more often than the model's attention on a held-out
-    tenth.
-
-    --lens learns an affine map for each decoder layer, after which the layer predicts most nearly what the last one
-    does. `look --lens tuned` then shows what each layer predicts. The model does not change.
+        translucid tune speed runs/mine --train pairs.tsv --valid dev.tsv --allow 0.5
     """
-    _refuse_options(data, speed, confidence, alignments, lens)
-    console = Console(stderr=True)
-    if alignments.alignments:
-        _tune_alignments(run, alignments.links, data, languages, console)
-    elif confidence.confidence:
-        _tune_confidence(run, data, confidence, languages, console)
-    elif lens.lens:
-        _tune_lens(run, data, languages, console)
-    else:
-        _tune_speed(run, data, speed, languages, console)
+    _tune_speed(run, trials, languages, shortlists=False)
 
 
-def _refuse_options(data: Data, speed: Speed, confidence: Confidence, alignments: Alignments, lens: Lens) -> None:
-    """Check that the options belong to the requested use.
+@app.command()
+def shortlists(
+    run: option.Run,
+    *,
+    trials: Trials,
+    pairs: Annotated[int, Option(help="Learn from at most this many pairs.", min=1)] = 50_000,
+    languages: option.Languages,
+) -> None:
+    """Find the fastest way to translate as `tune speed` does, and also try two lexical shortlists.
 
-    Raises:
-        UserError: one belongs to another use.
+    A lexical shortlist restricts each sentence to the pieces that its words may become, as learned from attention on
+    the training pairs. It is kept only if it is faster. Words that it lacks yield a warning.
+
+    **Examples**
+
+        translucid tune shortlists runs/mine
+
+        translucid tune shortlists runs/mine --pairs 20000 --allow 0.3
     """
-    flags = {"--alignments": alignments.alignments, "--confidence": confidence.confidence, "--lens": lens.lens}
-    uses = [name for name, value in flags.items() if value]
-    if len(uses) > 1:
-        raise UserError(f"{uses[0]} and {uses[1]} are two things to learn", fix="Ask for one after the other.")
-    use = "".join(uses)
-    # --pairs and --allow, for example, have defaults and are not checked.
-    checked_options = set().union(*_OPTIONS_BY_USE.values())
-    for name in option.changed_flags(data, speed, confidence, alignments):
-        if name not in checked_options or name in _OPTIONS_BY_USE[use]:
-            continue
-        if use:
-            raise UserError(f"{name} does not go with {use}", fix="Leave it out.")
-        required_use = next(use_name for use_name, names in _OPTIONS_BY_USE.items() if name in names)
-        raise UserError(f"{name} does not go without {required_use}", fix="Add that, or leave this out.")
+    _tune_speed(run, trials, languages, shortlists=True, pairs=pairs)
 
 
-def _tune_alignments(run: Path, links: Path | None, data: Data, languages: option.Languages, console: Console) -> None:
-    from translucid.api.alignment_fitting import fit_alignment
+@app.command()
+def confidence(
+    run: option.Run,
+    *,
+    valid: Valid = None,
+    sentences: Annotated[int | None, Option(help="Translate this many sentences (2000).", min=1)] = None,
+    threshold: Annotated[float | None, Option(help="The chrF from which a translation is good (40).", min=0)] = None,
+    features: Annotated[
+        Literal["search", "tokens", "attention", "dropout"] | None,
+        Option(help="The features; default: the cheapest good ones."),
+    ] = None,
+    dropout_passes: Annotated[int | None, Option(help="Also try so many dropout passes.", min=2, max=1000)] = None,
+    diagram: Annotated[Path | None, Option(metavar="FILE", help="Draw a reliability diagram, as .png ...")] = None,
+    overwrite: option.Overwrite = False,
+    languages: option.Languages,
+) -> None:
+    """Calibrate the confidence of translations.
 
-    if links and data.valid:
-        raise UserError("--valid does not go with --links", fix="Leave it out; a tenth of the links is held out.")
-    train, valid = pair_up(data.train or []), pair_up(data.valid or [])
-    _show_links(fit_alignment(run, links=links, pairs=train, valid=valid, languages=languages, console=console), links)
+    Translates pairs that the run was not trained on, and fits features of each translation to whether its chrF reaches
+    --threshold. `translate --format jsonl`, `look`, documents and the server then show the probability that a
+    translation is good (docs/confidence.md).
 
+    **Examples**
 
-def _tune_confidence(run: Path, data: Data, options: Confidence, languages: option.Languages, console: Console) -> None:
+        translucid tune confidence runs/mine --diagram reliability.svg
+
+        translucid tune confidence runs/mine --valid dev.tsv --threshold 50 --dropout-passes 10
+    """
     from translucid.api.confidence_fitting import fit_confidence
     from translucid.runs.settings import without_none
 
-    refuse_to_save(options.diagram, options.overwrite, PICTURES)
-    settings = {
-        "threshold": options.threshold,
-        "sentences": data.sentences,
-        "kind": options.features,
-        "passes": options.dropout_passes,
-    }
+    refuse_to_save(diagram, overwrite, PICTURES)
+    settings = {"threshold": threshold, "sentences": sentences, "kind": features, "passes": dropout_passes}
     fitted = fit_confidence(
         run,
-        console=console,
-        valid=pair_up(data.valid or []),
+        console=Console(stderr=True),
+        valid=pair_up(valid or []),
         source=languages.source_language,
         target=languages.target_language,
         **without_none(settings),
     )
-    _show_confidence(fitted, options.diagram)
+    _show_confidence(fitted, diagram)
 
 
-def _tune_lens(run: Path, data: Data, languages: option.Languages, console: Console) -> None:
+@app.command()
+def alignments(
+    run: option.Run,
+    *,
+    train: Annotated[list[str] | None, option.files("Pairs to learn from in place of the run's own.")] = None,
+    valid: Valid = None,
+    languages: option.Languages,
+) -> None:
+    """Learn an attention layer for word alignments from statistical links between the words of the training pairs.
+
+    Keeps what agrees best with the links of the validation pairs: this layer, or the model's attention, read in one of
+    several ways. The model does not change.
+
+    **Examples**
+
+        translucid tune alignments runs/mine
+
+        translucid tune alignments runs/opus-mt --train pairs.tsv --valid dev.tsv
+    """
+    from translucid.api.alignment_fitting import fit_alignment
+
+    console = Console(stderr=True)
+    learned = fit_alignment(
+        run, pairs=pair_up(train or []), valid=pair_up(valid or []), languages=languages, console=console
+    )
+    _show_links(learned, "The error rates are against statistical links, which are wrong at times themselves.", "")
+
+
+@app.command()
+def links(
+    run: option.Run,
+    gold: Annotated[Path, Argument(metavar="LINKS", help="Links between words: .jsonl, or lines of `0-0 1?2`.")],
+    *,
+    train: Annotated[list[str] | None, option.files("The pairs that lines of links are for.")] = None,
+    languages: option.Languages,
+) -> None:
+    """Learn an attention layer for word alignments from a few hundred pairs that were linked by people.
+
+    LINKS is a .jsonl with source, target and alignment, or has a line of `0-0 1?2` for each pair of --train (`?` marks
+    a possible link). The layer is kept if it is right more often than the model's attention on a held-out tenth. The
+    model does not change.
+
+    **Examples**
+
+        translucid tune links runs/mine links.jsonl
+
+        translucid tune links runs/mine links.txt --train pairs.tsv
+    """
+    from translucid.api.alignment_fitting import fit_alignment
+
+    console = Console(stderr=True)
+    learned = fit_alignment(run, links=gold, pairs=pair_up(train or []), languages=languages, console=console)
+    _show_links(learned, "", "; give more pairs, or better links")
+
+
+@app.command()
+def reading(
+    run: option.Run,
+    gold: Annotated[Path, Argument(metavar="LINKS", help="Links between words: .jsonl, or lines of `0-0 1?2`.")],
+    *,
+    pairs: Annotated[list[str] | None, option.files("The pairs that lines of links are for.")] = None,
+    languages: option.Languages,
+) -> None:
+    """Choose by links of people how the model's attention is read as word alignments, without learning a layer.
+
+    Each layer and the average of all are tried, shifted or not, and read from one side or both. `evaluate --gold`
+    shows the same scores and changes nothing.
+
+    **Examples**
+
+        translucid tune reading runs/mine links.jsonl
+
+        translucid tune reading runs/mine links.txt --pairs pairs.tsv
+    """
+    from translucid.api.alignment_fitting import fit_reading
+    from translucid.inspection.terminal import alignment_table
+
+    scores = fit_reading(run, gold, pairs=pair_up(pairs or []), languages=languages)
+    Console().print(alignment_table(scores, next(iter(scores))))
+
+
+@app.command()
+def lens(
+    run: option.Run,
+    *,
+    valid: Valid = None,
+    sentences: Annotated[int | None, Option(help="Learn from this many pairs (5000).", min=1)] = None,
+    languages: option.Languages,
+) -> None:
+    """Learn a tuned lens: an affine map for each decoder layer, after which it predicts most nearly what the last does.
+
+    `look --lens tuned` then shows what each layer predicts. The model does not change.
+
+    **Examples**
+
+        translucid tune lens runs/mine
+    """
     from translucid.api.lens_fitting import SENTENCES, fit_lens
 
-    valid, sentences = pair_up(data.valid or []), data.sentences or SENTENCES
-    _show_lens(fit_lens(run, valid=valid, sentences=sentences, languages=languages, console=console))
+    pairs, console = pair_up(valid or []), Console(stderr=True)
+    _show_lens(fit_lens(run, valid=pairs, sentences=sentences or SENTENCES, languages=languages, console=console))
 
 
-def _tune_speed(run: Path, data: Data, options: Speed, languages: option.Languages, console: Console) -> None:
+@app.command()
+def ranking(
+    run: option.Run,
+    *,
+    reverse: Annotated[Path, option.run("The run of the other direction.")],
+    pairs: Annotated[list[str] | None, option.files("Pairs on which the weights are chosen by BLEU.")] = None,
+    reverse_weight: Annotated[float | None, Option(help="Set the weight of its log-probability.", min=0)] = None,
+    length_weight: Annotated[float | None, Option(help="Set the weight of each token.")] = None,
+    beam: option.Beam = None,
+    ensemble: option.Ensemble = None,
+    device: option.Device = "auto",
+    engine: option.Engine = "auto",
+    languages: option.Languages,
+) -> None:
+    """Choose the two weights with which `translate --rerank-with` ranks hypotheses by a run of the other direction.
+
+    The run keeps them for this reverse run. On --pairs, 56 combinations are tried; a weight that you set is not
+    varied. Without pairs, a weight that is not set has its default, 0.75.
+
+    **Examples**
+
+        translucid tune ranking runs/es --reverse runs/es-en --pairs dev.tsv --beam 10
+
+        translucid tune ranking runs/es --reverse runs/es-en --reverse-weight 0.5 --length-weight 1
+    """
+    from translucid.api.ranking_fitting import fit_ranking
+
+    if not pairs and reverse_weight is None and length_weight is None:
+        fix = "Give --pairs FILES, or --reverse-weight and --length-weight."
+        raise UserError("there is nothing to choose the weights by", fix=fix)
+    configuration = configuration_of(run, "text").between(*languages)
+    fitted = fit_ranking(
+        run,
+        reverse,
+        configuration,
+        pairs=pair_up(pairs or []),
+        reverse_weight=reverse_weight,
+        length_weight=length_weight,
+        options=configuration.decoding_with({"beam": beam}),
+        others=ensemble or (),
+        device=device,
+        engine=engine,
+        console=Console(stderr=True),
+    )
+    weights = fitted.weights
+    gain = ""
+    if fitted.metric:
+        gain = f": {fitted.metric} {fitted.score:.2f} on {fitted.pairs:,} pairs, {fitted.before:.2f} without"
+    line = f"--reverse-weight {weights.reverse:g} --length-weight {weights.length:g}{gain}"
+    Console().print(line, soft_wrap=True)
+
+
+def _tune_speed(
+    run: Path, trials: Trials, languages: option.Languages, *, shortlists: bool, pairs: int | None = None
+) -> None:
     from translucid.api.confidence_fitting import fit_validation_scores
-    from translucid.engines.tuning import SENTENCES, find_fastest
+    from translucid.engines.tuning import PAIRS, SENTENCES, find_fastest
 
     source, target = languages
-    train, valid = pair_up(data.train or []), pair_up(data.valid or [])
+    console = Console(stderr=True)
+    train, valid = pair_up(trials.train or []), pair_up(trials.valid or [])
     fit_validation_scores(run, console=console, train=train, valid=valid, source=source, target=target)
-    trials, best = find_fastest(
-        run,
-        train=train,
-        valid=valid,
-        allow=options.allow,
-        shortlists=options.shortlists,
-        pairs=options.pairs,
-        sentences=data.sentences or SENTENCES,
-        source=source,
-        target=target,
-        console=console,
+    _show_trials(
+        *find_fastest(
+            run,
+            train=train,
+            valid=valid,
+            allow=trials.allow,
+            shortlists=shortlists,
+            pairs=pairs or PAIRS,
+            sentences=trials.sentences or SENTENCES,
+            source=source,
+            target=target,
+            console=console,
+        )
     )
-    _show_trials(trials, best)
 
 
 def _show_trials(trials: Sequence[Trial], best: Trial) -> None:
@@ -237,18 +318,17 @@ def _show_trials(trials: Sequence[Trial], best: Trial) -> None:
     Console().print(table)
 
 
-def _show_links(learned: LearnedAlignment, links: Path | None) -> None:
-    """Print the error rates of the alignment layer and of the attention."""
+def _show_links(learned: LearnedAlignment, remark: str, advice: str) -> None:
+    """Print the error rates of the alignment layer and of the attention, a remark, and advice if neither is better."""
     from translucid.inspection.terminal import alignment_table
 
     console = Console()
     skipped = f"; {learned.skipped:,} could not be used" if learned.skipped else ""
     console.print(f"learned from {learned.pairs:,} pairs, compared on {learned.held_out:,} others{skipped}")
     console.print(alignment_table(learned.scores, learned.chosen))
-    if not links:
-        console.print("\nThe error rates are against statistical links, which are wrong at times themselves.")
+    if remark:
+        console.print(f"\n{remark}")
     if not learned.kept:
-        advice = "; give more pairs, or better links" if links else ""
         console.print(f"\nnot kept: the attention is right at least as often{advice}")
 
 

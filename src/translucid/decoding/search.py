@@ -96,7 +96,7 @@ class TorchEngine:
         return cls(model, starts, device, opening=tokenizer.target_opening)
 
     def restricted(self, considered: CandidateVocabulary, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
-        """Return an engine whose candidates are the pieces of a shortlist that `translucid tune` has written.
+        """Return an engine whose candidates are the pieces of a shortlist that `translucid tune speed` has written.
 
         Raises:
             UserError: the shortlist does not exist or is damaged.

@@ -65,10 +65,10 @@ def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
         UserError: the file can't be read, or a line has another format.
     """
     if not file.exists():
-        raise UserError("is not there", file=file, fix="Make it with translucid tune.")
+        raise UserError("is not there", file=file, fix="Make it with translucid tune shortlists.")
     sources = {piece: i for i, piece in enumerate(tokenizer.source_pieces(range(tokenizer.source_size)))}
     targets = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
-    fix = "Delete tuned.json, or run translucid tune again."
+    fix = "Delete tuned.json, or run translucid tune speed again."
     always: list[int] = []
     by_source: dict[int, list[int]] = {}
     for number, line in enumerate(read_lines(file), 1):

@@ -85,9 +85,10 @@ def choose_engine(
 ) -> Engine:
     """Return the engine for a run; `auto` is the fastest one that can run the model.
 
-    On a CPU this is CTranslate2 for a Transformer, unless `translucid tune` has found otherwise, and ONNX Runtime, if
-    it is installed, for other models that it can run (docs/benchmarks.md). The results of `tune` hold on a CPU, but the
-    name `torch` always means the whole vocabulary. PyTorch is not loaded where another engine suffices.
+    On a CPU this is CTranslate2 for a Transformer, unless `translucid tune speed` has found otherwise. It is ONNX
+    Runtime, if that is installed, for other models that it can run (docs/benchmarks.md). The results of tuning hold on
+    a CPU, but the name `torch` always means the whole vocabulary. PyTorch is not loaded where another engine
+    suffices.
 
     Args:
         name: the name of the engine.
@@ -181,7 +182,7 @@ def _resolve_device(device: str) -> str:
 
 
 def _tuning_result(run: RunFolder, configuration: Configuration, *, use_shortlist: bool) -> Tuned:
-    """Return the result of `translucid tune`, or the defaults; without its shortlist where that does not hold."""
+    """Return the result of `translucid tune speed`, or the defaults; without its shortlist where that does not hold."""
     tuned = load_tuned(run.path)
     if tuned is None:
         tuned = Tuned(engine="ctranslate2" if ctranslate2_supports(configuration.model) else "torch")
@@ -210,7 +211,6 @@ def use_torch(run: Path, tuned: Tuned, difference: float, engine: str = TITLES["
     content = shortlist.read_text(encoding="utf-8") if shortlist.exists() else None
     with suppress(OSError):  # in a read-only folder the warning is repeated each time
         save_tuned(run, tuned.model_copy(update={"engine": "torch", "difference": difference}), content)
-    warning = (
-        f"warning: {disagreement(difference, engine)}. Our own search translates; translucid tune {run} compares again"
-    )
+    reason = disagreement(difference, engine)
+    warning = f"warning: {reason}. Our own search translates; translucid tune speed {run} compares again"
     Console(stderr=True).print(warning, soft_wrap=True)

@@ -200,20 +200,25 @@ class TunedWeights(NamedTuple):
 def tune_weights(
     stages: SearchStages,
     channel: NoisyChannel,
-    tune_on: Sequence[Pair],
+    pairs: Sequence[Pair],
     options: DecodingOptions,
     language: str | None,
     console: Console,
+    *,
+    reverse: Sequence[float] = REVERSE,
+    length: Sequence[float] = LENGTH,
 ) -> TunedWeights:
     """Score a grid of weights on hypotheses that are searched once.
 
     Args:
         stages: the search for hypotheses.
         channel: the channel to tune.
-        tune_on: the development set; a pair whose source is not translated in one piece is left out.
+        pairs: the development set; a pair whose source is not translated in one piece is left out.
         options: the options of the search.
         language: the target language, if it is known.
         console: the console for progress.
+        reverse: the weights of log p(x | y) that are tried.
+        length: the weights of each token that are tried, each with all the others.
 
     Raises:
         UserError: there is no pair, or the translations are too bad to distinguish weights.
@@ -221,18 +226,18 @@ def tune_weights(
     from translucid.evaluation.metrics import Criterion
 
     pieces, references = [], []
-    for source_pieces, pair in zip(stages.pipeline.pieces(sources_of(tune_on), split=False), tune_on, strict=True):
+    for source_pieces, pair in zip(stages.pipeline.pieces(sources_of(pairs), split=False), pairs, strict=True):
         if len(source_pieces) == 1:
             pieces.append(source_pieces[0])
             references.append(pair.target)
     if not pieces:
-        raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with `tune_on`.")
+        raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with `pairs`.")
     wide_options = channel.widened(options)
     with progress_bar(console, "searching", len(pieces)) as advance:
         nbest_lists = stages.decode(pieces, wide_options, advance)
     with console.status("tuning the weights", is_long=True):
         # Only the ranking depends on the weights: hypotheses are searched and scored once.
-        reverse = channel.reverse_log_probs(pieces, nbest_lists)
+        reverse_log_probs = channel.reverse_log_probs(pieces, nbest_lists)
         texts = []
         for piece, nbest in zip(pieces, nbest_lists, strict=True):
             texts.append([stages.pipeline.text(piece, hypothesis.tokens) for hypothesis in nbest])
@@ -240,11 +245,11 @@ def tune_weights(
         before = criterion.choose_metric([candidates[0] for candidates in texts])
         if not criterion.is_meaningful(before):
             what = f"{criterion.name} {before:.2f} of the translations is too low to choose weights by"
-            raise UserError(what, fix="Give pairs of the run's languages with `tune_on`.")
+            raise UserError(what, fix="Give pairs of the run's languages with `pairs`.")
         metric_scores: dict[ChannelWeights, float] = {}
-        for weights in starmap(ChannelWeights, product(REVERSE, LENGTH)):
+        for weights in starmap(ChannelWeights, product(reverse, length)):
             best_texts = []
-            for nbest, log_probs, candidates in zip(nbest_lists, reverse, texts, strict=True):
+            for nbest, log_probs, candidates in zip(nbest_lists, reverse_log_probs, texts, strict=True):
                 scores = list(map(weights.score, nbest, log_probs))
                 best_texts.append(candidates[scores.index(max(scores))])
             metric_scores[weights] = criterion.score(best_texts)

@@ -1,8 +1,8 @@
 """Files in the run folder that `translucid tune` and validation have fitted to the model; they hold for no other model.
 
-They are the confidence estimator of `translucid tune --confidence`, the scores of the run on its validation sentences,
-the alignment layer of `translucid tune --alignments` and the tuned lens of `translucid tune --lens`. A multilingual
-model has a folder with such files for each direction.
+They are the confidence estimator of `translucid tune confidence`, the scores of the run on its validation sentences,
+the alignment layer of `translucid tune alignments`, the tuned lens of `translucid tune lens`, and the weights of
+`translucid tune ranking`. A multilingual model has a folder with such files for each direction.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bitext.languages import Languages
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights
 from translucid.engines.tuned import ResultFile
 from translucid.evaluation.confidence import Estimator
 from translucid.evaluation.out_of_domain import ValidationScores
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import has_pytorch
-from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, DIRECTIONS, LENS, VALIDATION, RunFolder
+from translucid.runs.configuration import checked
+from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, DIRECTIONS, LENS, RANKING, VALIDATION, RunFolder
 from translucid.runs.tensor_file import load_arrays, load_tensors, save_tensors
 
 if TYPE_CHECKING:
@@ -72,6 +74,20 @@ class _ValidationFile(_Fitted):
     def _has_whole_words(self) -> Self:
         self.scores.training_words()  # raises ValueError if its words are damaged
         return self
+
+
+class _Weights(BaseModel):
+    """The weights of a ranking."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reverse: float = Field(ge=0, le=1000, allow_inf_nan=False)
+    length: float = Field(ge=-1000, le=1000, allow_inf_nan=False)
+
+
+class _RankingFile(_Fitted):
+    weights: dict[str, _Weights]
+    """The weights by the fingerprint of the model of the other direction."""
 
 
 def fitted_file(run: RunFolder, name: str, languages: Languages) -> Path:
@@ -127,6 +143,43 @@ def save_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages |
     """Save an estimator in the run folder."""
     identity = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
     _ConfidenceFile(**identity, estimator=estimator).write(_new_file(run, CONFIDENCE, languages))
+
+
+def _ranking_file(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> _RankingFile | None:
+    """Read the weights of a run; None without any, or if they belong to another model or other languages.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    content = _RankingFile.read(fitted_file(run, RANKING, languages), function="`fit_ranking`")
+    if content is None or not content.is_of(run, tokenizer) or content.languages not in (None, languages):
+        return None
+    return content
+
+
+def load_channel_weights(run: RunFolder, languages: Languages, reverse: RunFolder) -> ChannelWeights:
+    """Read the weights with which a run of the other direction ranks the hypotheses of a run; the defaults without any.
+
+    Raises:
+        UserError: the file is damaged, or a run has no model.
+    """
+    content = _ranking_file(run, run.tokenizer(), languages)
+    stored = content.weights.get(reverse.model_digest()) if content else None
+    return ChannelWeights(stored.reverse, stored.length) if stored else WEIGHTS
+
+
+def save_channel_weights(
+    run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, reverse: RunFolder, weights: ChannelWeights
+) -> None:
+    """Save the weights for a run of the other direction, beside those for other such runs.
+
+    Raises:
+        UserError: a weight is out of range.
+    """
+    content = _ranking_file(run, tokenizer, languages or (None, None))
+    stored = {**(content.weights if content else {}), reverse.model_digest(): checked(_Weights, weights._asdict())}
+    identity = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+    _RankingFile(**identity, weights=stored).write(_new_file(run, RANKING, languages))
 
 
 def load_validation_scores(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> ValidationScores | None:

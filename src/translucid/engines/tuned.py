@@ -1,4 +1,4 @@
-"""The file in the run folder with the fastest way to translate that `translucid tune` has found on this machine."""
+"""The file in the run folder with the fastest way to translate on this machine, as `translucid tune speed` found it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ResultFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def read(cls, file: Path, max_bytes: int = 1 << 16, function: str = "translucid tune") -> Self | None:
+    def read(cls, file: Path, max_bytes: int = 1 << 16, function: str = "translucid tune speed") -> Self | None:
         """Read a file of at most `max_bytes` bytes; None without one.
 
         Raises:
@@ -73,7 +73,7 @@ class Tuned(ResultFile):
 
 
 def load_tuned(run: Path) -> Tuned | None:
-    """Read the result of `translucid tune` for a run; None without one.
+    """Read the result of `translucid tune speed` for a run; None without one.
 
     Raises:
         UserError: the file is damaged.
@@ -82,7 +82,7 @@ def load_tuned(run: Path) -> Tuned | None:
 
 
 def save_tuned(run: Path, tuned: Tuned, shortlist: str | None) -> None:
-    """Save the result of `translucid tune` together with its shortlist, if it has one."""
+    """Save the result of `translucid tune speed` together with its shortlist, if it has one."""
     if shortlist:
         write_atomically(run / SHORTLIST, shortlist.encode())
     tuned.write(run / FILE)

@@ -1,4 +1,4 @@
-"""Find the fastest way to translate with a run on this machine, for `translucid tune` and after training.
+"""Find the fastest way to translate with a run on this machine, for `translucid tune speed` and after training.
 
 Engines, weights and shortlists are tried, to find the fastest without loss; exported models are compared likewise.
 """
@@ -296,7 +296,7 @@ class Tuning:
         options = configuration.data
         if shortlists and not configuration.model.has_cross_attention:
             what = "there are no shortlists: they are learned from attention, and it has none"
-            raise UserError(what, file=run, fix="Leave out `shortlists`.")
+            raise UserError(what, file=run, fix="Use `shortlists=False`.")
         files = {"train": train or options.train, "valid": valid or options.valid, "weights": None}
         data = options.model_copy(update=files)
         if shortlists and not data.train:

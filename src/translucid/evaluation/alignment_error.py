@@ -28,7 +28,7 @@ class AlignmentOptions(OptionGroup):
     """Options for reading word alignments."""
 
     learned: bool = True
-    """Read the alignment layer of `translucid tune --alignments` if the run has one, otherwise the attention."""
+    """Read the alignment layer of `translucid tune alignments` if the run has one, otherwise the attention."""
 
     layer: int | None = Field(None, ge=0, le=255)
     """The decoder layer whose attention is read; the average of all if not given. `evaluate --alignments` finds it."""

@@ -46,6 +46,8 @@ class Evaluation:
     """The scores of the first references, if they were requested and not all pairs are too long."""
     too_long: int = 0
     """The number of pairs that are too long for the model, and left out of `forced`."""
+    lines: str = ""
+    """Whether `sentences` or `whole` lines were translated, if it was measured."""
     bleu_is_blind: bool = False
     """Whether the references are too short for BLEU, which counts sequences of four words."""
 
@@ -54,6 +56,8 @@ class Evaluation:
         record: dict[str, Any] = {score.name: asdict(score) for score in self.scores}
         record |= {"sentences": self.sentences, "seconds": round(self.seconds, 3)}
         record |= {"empty": self.empty, "looped": self.looped, "engine": self.engine}
+        if self.lines:
+            record["lines"] = self.lines
         if self.forced or self.too_long:
             perplexity, accuracy, tokens = self.forced or (None, None, 0)
             record |= {"perplexity": perplexity, "token_accuracy": accuracy, "tokens": tokens}
@@ -70,6 +74,8 @@ class Evaluation:
         yield table
         for score in self.scores:
             yield unbroken(f"{score.name}|{score.signature}")
+        if self.lines:
+            yield f"lines: {self.lines}"
         rate = self.sentences / self.seconds if self.seconds else 0
         by = f" by {self.engine}" if self.engine else ""
         yield f"{self.sentences:,} sentences in {self.seconds:.1f} s ({rate:,.0f} a second){by}"
@@ -105,6 +111,7 @@ def evaluate(
     *,
     seconds: float = 0.0,
     engine: str = "",
+    lines: str = "",
     forced: ForcedScores | None = None,
     too_long: int = 0,
     lengths: bool = False,
@@ -123,7 +130,9 @@ def evaluate(
         empty += bool(source.strip()) and not text.strip()
         looped += bool(LOOP.search(text)) and not LOOP.search(source)
     short, count = not long_enough(references, tokenize), len(hypotheses)
-    return Evaluation(scores, rows, count, seconds, empty, looped, engine, forced, too_long, bleu_is_blind=short)
+    return Evaluation(
+        scores, rows, count, seconds, empty, looped, engine, forced, too_long, lines=lines, bleu_is_blind=short
+    )
 
 
 @dataclass(frozen=True)
@@ -195,9 +204,10 @@ class DirectionScores:
 
 
 def signature(evaluation: Evaluation) -> str:
-    """Return sacreBLEU's signatures of BLEU and chrF."""
+    """Return sacreBLEU's signatures of BLEU and chrF, and what was translated at a time."""
     signatures = {score.name: score.signature for score in evaluation.scores}
-    return f"BLEU {signatures['BLEU']}; chrF {signatures['chrF']}"
+    lines = f"; lines: {evaluation.lines}" if evaluation.lines else ""
+    return f"BLEU {signatures['BLEU']}; chrF {signatures['chrF']}{lines}"
 
 
 def _percent(rate: float | None) -> str:

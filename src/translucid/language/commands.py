@@ -1,4 +1,4 @@
-"""`translucid classify`, `generate`, `embed` and `nearest`."""
+"""`translucid classify`, `generate` and `embed`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import typer
 from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
@@ -88,16 +89,6 @@ class Search(NamedTuple):
     no_repeat_ngram: option.NoRepeatNgram = None
 
 
-class Sampling(NamedTuple):
-    """Sampling."""
-
-    sample: Annotated[bool | None, Option("--sample/--no-sample", help="Sample, or search; default: the run's.")] = None
-    temperature: option.Temperature = None
-    top_k: option.TopK = None
-    top_p: option.TopP = None
-    seed: option.Seed = None
-
-
 def generate(
     run: option.Run,
     texts: Annotated[list[str] | None, Argument(metavar="[TEXT ...]", help="The prompts.")] = None,
@@ -105,12 +96,13 @@ def generate(
     source: Input,
     output: Output,
     search: Search,
-    sampling: Sampling,
+    sampling: option.Sampling,
 ) -> None:
     """Continue texts with a language model: one output line for each input line, in order.
 
     An empty prompt yields a text from its beginning. A model that was trained with `model.backwards` writes the text
-    before the prompt. Repeat a command with --output that was killed: it continues where it stopped.
+    before the prompt. Without --beam or an option of sampling, it searches or samples as the run says. Repeat a
+    command with --output that was killed: it continues where it stopped.
 
     **Examples**
 
@@ -131,7 +123,7 @@ def generate(
         raise UserError("--top-candidates has no place in plain text", fix="Add --format jsonl.")
     refuse_to_replace(output.output, output.overwrite)
     options = generation_options(
-        configuration_of(run, "running text").decoding, {**search._asdict(), **sampling._asdict()}
+        configuration_of(run, "running text").decoding, {**search._asdict(), **sampling.settings()}
     )
     job = GenerateJob(
         run,
@@ -147,13 +139,15 @@ def generate(
     refuse_unreadable(bad, "; their unreadable bytes were read as �", source.input_file)
 
 
+embed = typer.Typer(no_args_is_help=True, help="Contextual word embeddings (ELMo): write them, or find similar words.")
 ENDINGS = (".npz", ".safetensors")
 LayerOption = Annotated[
     str, Option(metavar="LAYER", help="A number (0: the embeddings), mix (the mean of all layers) or all.")
 ]
 
 
-def embed(
+@embed.command()
+def write(
     run: option.Run,
     files: Annotated[list[Path] | None, Argument(metavar="[FILE ...]", help="Text files, .tsv or .jsonl.")] = None,
     input_file: Annotated[Path | None, Option("--input", help="One such file; - is standard input.")] = None,
@@ -169,9 +163,9 @@ def embed(
 
     **Examples**
 
-        translucid embed runs/elmo reviews.txt --out vectors.npz
+        translucid embed write runs/elmo reviews.txt --out vectors.npz
 
-        echo "Queen of the United Kingdom" | translucid embed runs/elmo --input - --out queen.safetensors --layer 2
+        echo "Queen of England" | translucid embed write runs/elmo --input - --out queen.safetensors --layer 2
     """
     import numpy as np
 
@@ -254,6 +248,7 @@ AROUND = 8
 """The number of words shown on either side."""
 
 
+@embed.command()
 def nearest(
     run: option.Run,
     sentence: Annotated[str, Argument(metavar="SENTENCE", help="A sentence that contains the word.")],
@@ -267,13 +262,13 @@ def nearest(
 ) -> None:
     """Find the words of a text whose contextual embeddings are most similar to that of a word in a sentence.
 
-    The vectors are those of `translucid embed`, compared by their cosine. The text may be of any size.
+    The vectors are those of `translucid embed write`, compared by their cosine. The text may be of any size.
 
     **Examples**
 
-        translucid nearest runs/elmo "Queen of the United Kingdom" --word Queen --among news.txt
+        translucid embed nearest runs/elmo "Queen of the United Kingdom" --word Queen --among news.txt
 
-        translucid nearest runs/elmo "they play chess" --word play --among reviews.jsonl --same --layer 2 --jsonl
+        translucid embed nearest runs/elmo "they play chess" --word play --among reviews.jsonl --same --layer 2 --jsonl
     """
     from translucid.data.readers.texts import read_texts
     from translucid.language.embedder import Embedder

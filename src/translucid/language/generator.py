@@ -44,7 +44,7 @@ SAMPLING = ("temperature", "top_k", "top_p")
 
 
 def generation_options(settings: DecodingOptions, options: Mapping[str, Any]) -> DecodingOptions:
-    """Change settings by name: `beam` without `sample` turns sampling off, an option of sampling turns it on.
+    """Change settings by name: without `sample`, an option of sampling turns it on, or else `beam` turns it off.
 
     Options that are None do not change.
 
@@ -52,12 +52,12 @@ def generation_options(settings: DecodingOptions, options: Mapping[str, Any]) ->
         UserError: an option has a wrong name or value, or two do not go together.
     """
     values, changes = settings.model_dump(), without_none(options)
-    if "sample" not in changes and "beam" in changes:
+    if "sample" not in changes and changes.keys() & {*SAMPLING}:
+        values["sample"] = True
+    elif "sample" not in changes and "beam" in changes:
         values["sample"] = False
         for name in SAMPLING:  # which are refused without sampling
             values[name] = DecodingOptions.model_fields[name].default
-    elif "sample" not in changes and changes.keys() & {*SAMPLING}:
-        values["sample"] = True
     return checked(DecodingOptions, {**values, **changes})
 
 

@@ -19,7 +19,6 @@ LANGUAGE_MODELING = Task(
     commands={
         "generate": ("Translate", "translucid.language.commands:generate"),
         "embed": ("Inspect", "translucid.language.commands:embed"),
-        "nearest": ("Inspect", "translucid.language.commands:nearest"),
     },
     views={"evaluate": "translucid.language.views:evaluate_texts"},
     served=Served(

@@ -82,9 +82,9 @@ class Task:
     """A function from a configuration to what is wrong with its settings for these models."""
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Its commands by name, such as `label` or `data label`, each with its heading in `translucid --help`, or ""
-    in a group, and its function."""
+    in a group, and its function, or the group of its commands, a `typer.Typer`."""
     views: Mapping[str, str] = field(default_factory=dict)
-    """What shared commands, such as `look` or `draw heads`, call for a run of it in place of their own work."""
+    """What shared commands, such as `look` or `draw attention`, call for a run of it in place of their own work."""
     served: Served | None = None
     """What the server offers, if anything."""
     settings: Mapping[str, str] = field(default_factory=dict)

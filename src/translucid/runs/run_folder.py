@@ -37,11 +37,13 @@ if TYPE_CHECKING:
     from translucid.models.protocol import Model, SequenceModel
 
 TUNING_FILES = "tuned.json", "shortlist.tsv"
-"""The fastest configuration of the engine that `tune` has found, and its shortlist of target pieces."""
+"""The fastest configuration of the engine that `tune speed` has found, and its shortlist of target pieces."""
 CONFIDENCE = "confidence.json"
 """The weights with which features of a translation predict the probability that it is good."""
 ALIGNMENT, LENS = "alignment.safetensors", "lens.safetensors"
-"""The word aligner that `tune --alignments` has trained, and the tuned lens of `tune --lens`."""
+"""The word aligner that `tune alignments` has trained, and the tuned lens of `tune lens`."""
+RANKING = "ranking.json"
+"""The weights with which runs of the other direction rank hypotheses."""
 VALIDATION = "validation-scores.json"
 """The scores of the validation sentences; a warning is given for sentences that differ too much from them."""
 ADAPTER = "adapter.safetensors"
@@ -54,13 +56,14 @@ SCENES, PAIRS, DISTILLATION = "scenes", "pairs", "distillation"
 """Folders that exist before the run: a demo's pictures, pairs of a translation memory, a student's stages."""
 RUN_FILES = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
-    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, VALIDATION),
+    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, RANKING, VALIDATION),
     *TUNING_FILES,
 )
 _MAX_BYTES = {
     "config.yaml": LONGEST,
     "tuned.json": 1 << 16,
     CONFIDENCE: 1 << 16,
+    RANKING: 1 << 16,
     VALIDATION: 1 << 24,
     "shortlist.tsv": 1 << 26,
     "metrics.jsonl": 1 << 28,
@@ -218,7 +221,7 @@ class RunFolder:
         """
         from translucid.layers.low_rank import merged
 
-        for name in (*TUNING_FILES, CONFIDENCE, ALIGNMENT, LENS, VALIDATION):
+        for name in (*TUNING_FILES, CONFIDENCE, ALIGNMENT, LENS, RANKING, VALIDATION):
             (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.path / DIRECTIONS, ignore_errors=True)
         shape = model.options.model_dump(mode="json")

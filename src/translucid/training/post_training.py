@@ -76,7 +76,7 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
     except (UserError, OSError) as error:
         console.print(f"not tuned: {error}", soft_wrap=True)
     except KeyboardInterrupt:
-        console.print(f"not tuned; translucid tune {run} does it later", soft_wrap=True)
+        console.print(f"not tuned; translucid tune speed {run} does it later", soft_wrap=True)
         raise
     else:
         instead = "" if best is engines[0] else f", not {engines[0]}"
@@ -102,5 +102,5 @@ def measure_trained(trainer: Trainer, console: Console) -> None:
     except (UserError, OSError) as error:
         console.print(f"validation sentences were not measured: {error}", soft_wrap=True)
     except KeyboardInterrupt:
-        console.print(f"not measured; translucid tune {trainer.run.path} does it later", soft_wrap=True)
+        console.print(f"not measured; translucid tune speed {trainer.run.path} does it later", soft_wrap=True)
         raise

@@ -33,7 +33,7 @@ WORDS = [
         "我。".encode() * 200,
     ),
 ]
-OPTIONS = [[], ["--split-sentences"], ["--format", "jsonl"], ["--alignments"], ["--nbest", "2"], ["--beam", "1"]]
+OPTIONS = [[], ["--lines", "whole"], ["--format", "jsonl"], ["--alignments"], ["--nbest", "2"], ["--beam", "1"]]
 
 
 def fuzz(count: int, seed: int) -> Tally:

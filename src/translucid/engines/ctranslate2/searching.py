@@ -196,7 +196,7 @@ class CTranslate2Engine:
         shortlist: Path | None = None,
         threads: int | None = None,
     ) -> CTranslate2Engine:
-        """Convert the model of the PyTorch engine and open it; `shortlist` is a file written by `translucid tune`.
+        """Convert the model of the PyTorch engine and open it; `shortlist` is a file of `translucid tune shortlists`.
 
         Raises:
             UserError: the model is not a Transformer, or there is no such file.

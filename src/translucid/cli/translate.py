@@ -108,12 +108,8 @@ class Models(NamedTuple):
     ablate: option.Ablate = None
 
 
-_RISK = "mbr:"
-"""What stands before the number of hypotheses of minimum Bayes risk decoding."""
-
-
-def _names_risk(ranking: str) -> bool:
-    return re.fullmatch(rf"{_RISK}\d+", ranking, re.ASCII) is not None
+_RISK = re.compile(r"mbr:(\d{1,6})", re.ASCII)
+"""Minimum Bayes risk decoding, with its number of hypotheses."""
 
 
 def _resolved_ranking(context: Context, ranking: str | None) -> str | None:
@@ -122,12 +118,12 @@ def _resolved_ranking(context: Context, ranking: str | None) -> str | None:
     Raises:
         UserError: it is no run, or there are too few or too many hypotheses.
     """
-    if ranking is None or not _names_risk(ranking):
-        run = option.resolved(context, Path(ranking) if ranking else None)
-        return str(run) if run else None
-    if not 2 <= int(ranking.removeprefix(_RISK)) <= 1000:
-        raise UserError(f"--rerank-with {ranking} chooses among too few or too many", fix="Give mbr:2 to mbr:1000.")
-    return ranking
+    if risk := _RISK.fullmatch(ranking or ""):
+        if not 2 <= int(risk[1]) <= 1000:
+            raise UserError(f"--rerank-with {ranking} chooses among too few or too many", fix="Give mbr:2 to mbr:1000.")
+        return ranking
+    run = option.resolved(context, Path(ranking) if ranking else None)
+    return str(run) if run else None
 
 
 class Ranking(NamedTuple):
@@ -146,12 +142,13 @@ class Ranking(NamedTuple):
     @property
     def candidates(self) -> int:
         """The number of candidates of minimum Bayes risk decoding; 0 without."""
-        return int(self.rerank_with.removeprefix(_RISK)) if self.rerank_with and _names_risk(self.rerank_with) else 0
+        risk = _RISK.fullmatch(self.rerank_with or "")
+        return int(risk[1]) if risk else 0
 
     @property
     def reverse(self) -> Path | None:
         """The run of the other direction, if one ranks."""
-        return Path(self.rerank_with) if self.rerank_with and not _names_risk(self.rerank_with) else None
+        return Path(self.rerank_with) if self.rerank_with and not self.candidates else None
 
     def weights(self, run: Path, configuration: Configuration) -> ChannelWeights:
         """Return the weights that the run keeps for the reverse run, or else the defaults."""
@@ -185,7 +182,7 @@ class Memory(NamedTuple):
 
         if self.memory is None:
             return None, EXACT
-        match = re.fullmatch(r"(.+):(\d+)", self.memory, re.ASCII | re.DOTALL)
+        match = re.fullmatch(r"(.+):(\d{1,3})", self.memory, re.ASCII | re.DOTALL)
         if not match or is_file(self.memory):
             return Path(self.memory), EXACT
         if not 70 <= int(match[2]) <= EXACT:
@@ -215,12 +212,13 @@ class Execution(NamedTuple):
         """
         if self.workers is None:
             return None, None
-        match = re.fullmatch(r"(?:(?P<of>[1-9]\d*)@)?ray(?::(?P<address>.+))?|(?P<count>[1-9]\d*)", self.workers)
+        match = re.fullmatch(r"(?:([1-9]\d{0,4})@)?(ray)(?::(.+))?|([1-9]\d{0,4})", self.workers, re.ASCII)
         if not match:
             fix = "Give a number, such as 4, or ray, ray:local or 4@ray:local."
             raise UserError(f"--workers {self.workers!r} names no workers", fix=fix)
-        count = match["count"] or match["of"]
-        return int(count) if count else None, None if match["count"] else match["address"] or "auto"
+        of_cluster, is_cluster, address, processes = match.groups()
+        count = processes or of_cluster
+        return int(count) if count else None, address or "auto" if is_cluster else None
 
     def executor(self, job: TranslationJob, file: Path | None) -> AbstractContextManager[Executor]:
         """Return the executor of a job that reads a file, or standard input if there is none."""

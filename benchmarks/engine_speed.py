@@ -16,7 +16,7 @@ import torch
 
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs, sources_of
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.engines.choosing import Engine
 from translucid.engines.ctranslate2.conventions import is_supported
@@ -50,7 +50,7 @@ def main() -> None:
             for engine_name, engine in engines.items():
                 started, nbest_lists = time.process_time(), []
                 for first in range(0, len(sources), size):
-                    nbest_lists += engine.decode(sources[first : first + size], options)
+                    nbest_lists += engine.decode(SearchRequest(sources[first : first + size], options))
                 times[engine_name].append(1000 * (time.process_time() - started) / len(sources))
                 outputs[engine_name] = [nbest[0].tokens for nbest in nbest_lists]
         print(f"\n| {name} | ms | speed | identical |\n| --- | ---: | ---: | ---: |")

@@ -18,7 +18,7 @@ import torch
 
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs, sources_of
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.engines.choosing import Engine
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
@@ -31,7 +31,7 @@ Translate = Callable[[list[int]], list[int]]
 
 
 def by(engine: Engine) -> Translate:
-    return lambda ids: engine.decode([ids], OPTIONS)[0][0].tokens
+    return lambda ids: engine.decode(SearchRequest([ids], OPTIONS))[0][0].tokens
 
 
 def through(exported: Exported) -> Translate:

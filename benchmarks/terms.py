@@ -31,6 +31,7 @@ from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs, sources_of
 from translucid.decoding.constrained_decoding import Constraints
+from translucid.decoding.decoding_options import SearchRequest
 from translucid.evaluation.metrics import bleu
 from translucid.terminology.glossary import Term
 from translucid.terminology.matching import Lemmas, TermList
@@ -105,7 +106,7 @@ def compare_searches(translator: Translator, pairs: list[Pair], terms: TermList,
     seconds: dict[str, float] = {}
     for name, constraints in (("ordinary search", None), ("constrained search", Constraints(required, forms.edges))):
         started = time.process_time()
-        hypotheses = engine.decode(ids, options, constraints=constraints)
+        hypotheses = engine.decode(SearchRequest(ids, options), constraints=constraints)
         seconds[name] = time.process_time() - started
         texts = [tokenizer.decode(nbest[0].tokens) for nbest in hypotheses]
         uses = [

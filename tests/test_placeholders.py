@@ -73,11 +73,8 @@ def test_links_are_between_the_words_of_the_texts(run, monkeypatch):
     (ids,) = translator.tokenizer.encode_target(["Veo ⟦1⟧ y"])
     decode = translator.engine.decode
 
-    def decode_fixed(sentences, *args):
-        return [
-            [hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})]
-            for hypotheses in decode(sentences, *args)
-        ]
+    def decode_fixed(request):
+        return [[hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})] for hypotheses in decode(request)]
 
     monkeypatch.setattr(translator.engine, "decode", decode_fixed)
     translation = translator.translate("I see {{ a b }} too.")
@@ -140,13 +137,10 @@ def test_doubts_name_the_placeholders_and_not_their_pieces(run, monkeypatch):
     translator = Translator.load(run, device="cpu", engine="torch")
     decode = translator.engine.decode
 
-    def decode_fixed(sentences, *args):
+    def decode_fixed(request):
         """Return a translation with a number of its own."""
         (ids,) = translator.tokenizer.encode_target(["Tom y 47"])
-        return [
-            [hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})]
-            for hypotheses in decode(sentences, *args)
-        ]
+        return [[hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})] for hypotheses in decode(request)]
 
     monkeypatch.setattr(translator.engine, "decode", decode_fixed)
     (target,) = SegmentTranslator(translator).stream([TaggedText("Ana has 10kg of {a}{b}")])
@@ -166,13 +160,10 @@ def test_placeholders_placed_by_their_neighbors_are_reported(run, monkeypatch):
     translator = Translator.load(run, device="cpu", engine="torch")
     decode = translator.engine.decode
 
-    def decode_fixed(sentences, *args):
+    def decode_fixed(request):
         """Return translations without any placeholder."""
         (ids,) = translator.tokenizer.encode_target(["Veo y"])
-        return [
-            [hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})]
-            for hypotheses in decode(sentences, *args)
-        ]
+        return [[hypotheses[0].__class__(**{**vars(hypotheses[0]), "tokens": ids})] for hypotheses in decode(request)]
 
     monkeypatch.setattr(translator.engine, "decode", decode_fixed)
     lost, plain = SegmentTranslator(translator).stream([TaggedText("I see %s and {n}."), TaggedText("I see.")])

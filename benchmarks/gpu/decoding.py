@@ -10,7 +10,7 @@ from torch import nn
 
 from benchmarks.gpu.shapes import corpus_of, marian, model_of
 from benchmarks.gpu.training import finish
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.runs.configuration import Configuration
 
@@ -36,7 +36,7 @@ def ours(configuration: Configuration, device: torch.device) -> Search:
         options = DecodingOptions(
             beam=beam, min_length=LENGTH, max_length_ratio=0, max_length_extra=LENGTH, max_loops=0
         )
-        outputs = engine.decode(sentences, options)
+        outputs = engine.decode(SearchRequest(sentences, options))
         return sum(len(hypotheses[0].tokens) for hypotheses in outputs)
 
     return search

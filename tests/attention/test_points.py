@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from translucid.attention.points import at_positions, handling, points_of, recording, recording_weights
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.models.attention_only import AttentionOnly
@@ -131,13 +131,13 @@ def test_a_head_without_output_is_one_without_its_columns(transformer):
 def test_beam_search_uses_replaced_states(transformer):
     sentences = [[5, 6, 7, 8, 3], [9, 10, 3]]
     options = DecodingOptions(beam=3)
-    plain = TorchEngine(transformer).decode(sentences, options)
+    plain = TorchEngine(transformer).decode(SearchRequest(sentences, options))
 
     def flip(x, first):
         return x.flip(-1)
 
     with handling(transformer, {"decoder.0.output": flip}):
-        changed = TorchEngine(transformer).decode(sentences, options)
+        changed = TorchEngine(transformer).decode(SearchRequest(sentences, options))
         ids = [pair[0].tokens for pair in changed]
         with torch.inference_mode():
             logits = transformer(torch.tensor(sentences[:1]), torch.tensor([[2, *ids[0]]]))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from translucid.decoding.constrained_decoding import Constraints, Edges, Form, RequiredPhrase, by_turns
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine, search
 
 EOS = 3
@@ -113,7 +113,9 @@ def test_each_sentence_of_many_batches_gets_its_own(table_model, sentences, monk
     phrases = [[phrase(a, b)] for a, b in itertools.islice(itertools.product((4, 5, 6), repeat=2), len(sentences))]
     options = DecodingOptions(beam=4, max_length_extra=8)
     monkeypatch.setattr("translucid.decoding.search.BATCH", 12)
-    results = TorchEngine(model).decode(sentences, options, constraints=Constraints(phrases, Edges(NONE, NONE)))
+    results = TorchEngine(model).decode(
+        SearchRequest(sentences, options), constraints=Constraints(phrases, Edges(NONE, NONE))
+    )
     for (constraint,), hypotheses in zip(phrases, results, strict=True):
         assert count(constraint, hypotheses[0].tokens, Edges(NONE, NONE))
 

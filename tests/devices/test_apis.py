@@ -14,7 +14,7 @@ from translucid.captions.dataset import ImageDataset
 from translucid.captions.pointing import _table
 from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.maps import AlignmentLayer
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
@@ -35,7 +35,7 @@ TEXT = "I like the beach."
 
 def search_with_shortlist(device, run):
     model, shortlist = build_case("tiny").model.to(device).eval(), Shortlist(list(range(12)), {5: [20, 21], 8: [30]})
-    results = TorchEngine(model, shortlist=shortlist).decode(SENTENCES, DecodingOptions(beam=3, **SHORT))
+    results = TorchEngine(model, shortlist=shortlist).decode(SearchRequest(SENTENCES, DecodingOptions(beam=3, **SHORT)))
     return [torch.tensor([*best.tokens, best.score]) for best, *_ in results]
 
 

@@ -7,7 +7,7 @@ import torch
 
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import SENTENCES, SHORT, build_case
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.kernels.upload import Download
 from translucid.training.hardware.ddp import Workers
@@ -61,7 +61,7 @@ def test_of_a_search(name, beam, steps):
     with Emulation("cuda") as emulation:
         engine = TorchEngine(build_case("tiny", layers=2).model.to(emulation.device).eval())
         emulation.forget()
-        engine.decode(SENTENCES, options)
+        engine.decode(SearchRequest(SENTENCES, options))
         waits, kernels = emulation.synchronizations.total(), emulation.kernels.total()
     assert table()[f"*tiny*, {name}, a step"] == (
         (waits - 1) / len(steps),

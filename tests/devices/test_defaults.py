@@ -5,7 +5,7 @@ import pytest
 
 from tests.devices.emulated import Emulation
 from translucid.api.translator import Translator
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.engines.ctranslate2.searching import half_precision
 from translucid.runs.configuration import batches_for_gpu, resolve
 from translucid.runs.staging import configuration_to_train
@@ -81,12 +81,12 @@ def test_ctranslate2_computes_in_float16_on_a_gpu(recording_class, small_run):
     """The engine is compared with the model in float32."""
     options, sentences = DecodingOptions(beam=1, max_loops=0), [[5, 6, 7, 3]] * 300
     with Emulation("cuda"):
-        on_gpu = Translator.load(small_run, "cuda", "ctranslate2").engine.decode(sentences, options)
+        on_gpu = Translator.load(small_run, "cuda", "ctranslate2").engine.decode(SearchRequest(sentences, options))
     gpu = {"device": "cuda", "device_index": 0, "inter_threads": 1, "intra_threads": 1}
     assert recording_class.opened == [gpu | {"compute_type": "default"}, gpu | {"compute_type": "float16"}]
     assert recording_class.batches[0] == 256
     recording_class.batches.clear()
-    on_cpu = Translator.load(small_run, "cpu", "ctranslate2").engine.decode(sentences, options)
+    on_cpu = Translator.load(small_run, "cpu", "ctranslate2").engine.decode(SearchRequest(sentences, options))
     assert recording_class.opened[-1]["compute_type"] == "default" and recording_class.batches[0] <= 64
     assert [h[0].tokens for h in on_gpu] == [h[0].tokens for h in on_cpu]
 

@@ -12,7 +12,7 @@ from translucid.captions.captioner import decode_images
 from translucid.captions.self_critical import SelfCritical
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine, search
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.explanation import integrated_gradients
@@ -66,7 +66,7 @@ def decode(case, model, options, device):
     elif case.source.dim() == 4:
         results = decode_images(model, list(case.source.numpy()), options, word_starts=WORD_STARTS)
     else:
-        results = TorchEngine(model, WORD_STARTS).decode(SENTENCES, options)
+        results = TorchEngine(model, WORD_STARTS).decode(SearchRequest(SENTENCES, options))
     return list(map(token_lists, results))
 
 

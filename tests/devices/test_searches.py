@@ -7,7 +7,7 @@ from tests.devices.emulated import Emulation
 from tests.devices.shrunk import SENTENCES, SHORT, VOCABULARY, build_case
 from translucid.decoding.beam import likeliest
 from translucid.decoding.constrained_decoding import Constraints, Edges, Form, RequiredPhrase
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.rows import indices_by_kind
 from translucid.decoding.search import TorchEngine, continuations
 from translucid.ground.errors import UserError
@@ -18,12 +18,14 @@ CONSTRAINTS = Constraints([[RequiredPhrase((Form((9, 7)), Form((8,), instead=(5,
 
 def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
     options = DecodingOptions(beam=4, nbest=2, **SHORT)
-    expected = TorchEngine(build_case("tiny").model.eval()).decode(SENTENCES, options, constraints=CONSTRAINTS)
+    expected = TorchEngine(build_case("tiny").model.eval()).decode(
+        SearchRequest(SENTENCES, options), constraints=CONSTRAINTS
+    )
     steps.clear()
     with Emulation("cuda") as emulation:
         model = build_case("tiny").model.to(emulation.device).eval()
         emulation.forget()
-        results = TorchEngine(model).decode(SENTENCES, options, constraints=CONSTRAINTS)
+        results = TorchEngine(model).decode(SearchRequest(SENTENCES, options), constraints=CONSTRAINTS)
         waits = sum(emulation.synchronizations.values())
     for nbest, expected_nbest in zip(results, expected, strict=True):
         assert [h.tokens for h in nbest] == [h.tokens for h in expected_nbest]
@@ -50,10 +52,10 @@ def test_loops_are_forbidden_on_a_gpu_as_on_the_cpu():
     options = DecodingOptions(beam=2, max_loops=2, **limits)
     with torch.no_grad():
         model.output.bias[9] = 20
-    expected = TorchEngine(model, ~NONE).decode(SENTENCES, options)
+    expected = TorchEngine(model, ~NONE).decode(SearchRequest(SENTENCES, options))
     assert all(best.tokens[:2] == [9, 9] and best.tokens[2] != 9 for best, *_ in expected)
     with Emulation("cuda") as emulation:
-        results = TorchEngine(model.to(emulation.device), ~NONE).decode(SENTENCES, options)
+        results = TorchEngine(model.to(emulation.device), ~NONE).decode(SearchRequest(SENTENCES, options))
     assert [best.tokens for best, *_ in results] == [best.tokens for best, *_ in expected]
 
 
@@ -85,7 +87,7 @@ def test_a_model_without_numbers_is_refused_on_a_gpu(beam):
     with torch.no_grad():
         model.output.bias.fill_(torch.nan)
     with Emulation("cuda") as emulation, pytest.raises(UserError, match="not numbers"):
-        TorchEngine(model.to(emulation.device)).decode(SENTENCES, DecodingOptions(beam=beam))
+        TorchEngine(model.to(emulation.device)).decode(SearchRequest(SENTENCES, DecodingOptions(beam=beam)))
 
 
 def test_a_gpu_gets_larger_batches(monkeypatch):
@@ -95,7 +97,9 @@ def test_a_gpu_gets_larger_batches(monkeypatch):
 
     def sizes(device):
         batch_sizes = []
-        TorchEngine(build_case("tiny").model.to(device)).decode(sentences, options, on_batch=batch_sizes.append)
+        TorchEngine(build_case("tiny").model.to(device)).decode(
+            SearchRequest(sentences, options, on_batch=batch_sizes.append)
+        )
         return batch_sizes
 
     assert sizes("cpu") == [4, 4, 2]

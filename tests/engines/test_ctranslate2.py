@@ -12,7 +12,7 @@ import torch
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.decoding.decoding_options import DecodingOptions, find_loop, length_limit
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest, find_loop, length_limit
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.search import TorchEngine
 from translucid.engines.ctranslate2.convert import export_ctranslate2, save_ctranslate2
@@ -93,7 +93,7 @@ def test_sentences_longer_than_the_table_of_computed_positions_are_left_to_pytor
     torch_engine.decode = lambda sentences, *arguments: decoded.extend(sentences) or decode(sentences, *arguments)
     options = DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=3, max_loops=0)
     short, long = [5, 6, 7, 3], [*range(5, 17), 3]
-    results = engine.decode([short, long], options)
+    results = engine.decode(SearchRequest([short, long], options))
     assert decoded == [long] and len(results[0]) == len(results[1]) == 1
     save_ctranslate2(model_of(tokenizer, max_length=9999), tokenizer, tmp_path / "wide")
     encodings = read_model_file(tmp_path / "wide" / "model.bin").variables["encoder/position_encodings/encodings"]
@@ -108,7 +108,10 @@ def test_both_engines_find_the_same(tokenizer, beam):
     options = DecodingOptions(beam=beam, max_length_ratio=0.5, max_length_extra=5, max_loops=0)
     sources = [*sources_of(tokenizer), [3]]
     progress = []
-    expected, results = torch_engine.decode(sources, options), engine.decode(sources, options, progress.append)
+    expected, results = (
+        torch_engine.decode(SearchRequest(sources, options)),
+        engine.decode(SearchRequest(sources, options, progress.append)),
+    )
     assert sum(progress) == len(sources)
     is_equal = [ours[0].tokens == theirs[0].tokens for ours, theirs in zip(expected, results, strict=True)]
     assert sum(is_equal) >= 0.99 * len(is_equal)
@@ -157,7 +160,7 @@ def test_short_hypotheses_do_not_end_the_search(tokenizer):
     torch_engine, engine = engines(bigram_model(tokenizer, following), tokenizer)
     options = DecodingOptions(beam=5, max_loops=0, max_length_ratio=0, max_length_extra=20)
     for searching in (torch_engine, engine):
-        ((best,),) = searching.decode([[5, 3]], options)
+        ((best,),) = searching.decode(SearchRequest([[5, 3]], options))
         assert best.tokens == long
         assert best.log_probability == pytest.approx(math.log(0.25), abs=1e-3)
 
@@ -181,7 +184,11 @@ def test_an_option_gives_what_our_search_gives(tokenizer, beam, options):
     decoding = DecodingOptions(beam=beam, **options | {"nbest": min(options.get("nbest", 1), beam)})
     sources = sources_of(tokenizer)
     equal = total = 0
-    for ours, theirs in zip(torch_engine.decode(sources, decoding), engine.decode(sources, decoding), strict=True):
+    for ours, theirs in zip(
+        torch_engine.decode(SearchRequest(sources, decoding)),
+        engine.decode(SearchRequest(sources, decoding)),
+        strict=True,
+    ):
         equal += [hypothesis.tokens for hypothesis in ours] == [hypothesis.tokens for hypothesis in theirs]
         total += 1
         # Where the searches differ, as the one gets narrower, CTranslate2's is no worse.
@@ -197,7 +204,10 @@ def test_the_rules_hold_whatever_the_engine(tokenizer):
     without_repeats = DecodingOptions(beam=3, nbest=3, no_repeat_ngram=2, length_penalty=0.6, max_length_extra=10)
     sampled = DecodingOptions(sample=True, max_length_extra=5, max_length_ratio=1)
     for options in (short, loops, without_repeats, sampled):
-        expected, results = torch_engine.decode(sources, options), engine.decode(sources, options)
+        expected, results = (
+            torch_engine.decode(SearchRequest(sources, options)),
+            engine.decode(SearchRequest(sources, options)),
+        )
         for ours, theirs in zip(expected, results, strict=True):
             assert 1 <= len(theirs) <= options.nbest
             assert all(options.min_length <= len(h.tokens) for h in theirs)
@@ -219,7 +229,10 @@ def test_a_minimum_length_gives_what_our_search_gives_also_beyond_the_limit(toke
     sources = [*sources_of(tokenizer), [3]]
     limits = [length_limit(len(ids) - 1, options, None) for ids in sources]
     assert shortest != 30 or min(limits) < 30
-    expected, results = torch_engine.decode(sources, options), engine.decode(sources, options)
+    expected, results = (
+        torch_engine.decode(SearchRequest(sources, options)),
+        engine.decode(SearchRequest(sources, options)),
+    )
     assert expected == results
     for hypotheses, limit in zip(results[:-1], limits, strict=False):
         assert all(min(shortest, limit) <= len(hypothesis.tokens) <= limit for hypothesis in hypotheses)
@@ -234,7 +247,10 @@ def test_scores_are_higher_by_what_is_forbidden_there(tokenizer):
         model.output.bias.data[:4] += torch.tensor([20.0, 20.0, 20.0, ending])
         torch_engine, engine = engines(model, tokenizer)
         for source, (ours,), (theirs,) in zip(
-            sources, torch_engine.decode(sources, options), engine.decode(sources, options), strict=True
+            sources,
+            torch_engine.decode(SearchRequest(sources, options)),
+            engine.decode(SearchRequest(sources, options)),
+            strict=True,
         ):
             if ours.tokens == theirs.tokens and len(ours.tokens) < length_limit(len(source) - 1, options, None):
                 with torch.no_grad():
@@ -251,13 +267,17 @@ def test_limits_are_those_of_our_search_and_loops_need_no_other_engine(tokenizer
     unlimited = DecodingOptions(beam=1, max_loops=0, max_length_ratio=0, max_length_extra=8)
     loops = unlimited.model_copy(update={"max_loops": 2})
     beam_options = unlimited.model_copy(update={"beam": 4, "nbest": 4})
-    expected_lists_by_options = [torch_engine.decode(sources, options) for options in (loops, beam_options)]
-    assert any(find_loop(best.tokens, 2, engine.word_starts) for (best,) in engine.decode(sources, unlimited))
+    expected_lists_by_options = [
+        torch_engine.decode(SearchRequest(sources, options)) for options in (loops, beam_options)
+    ]
+    assert any(
+        find_loop(best.tokens, 2, engine.word_starts) for (best,) in engine.decode(SearchRequest(sources, unlimited))
+    )
     assert any(len(best.tokens) == 8 for best, *_ in expected_lists_by_options[1])
     for options, expected_lists in zip((beam_options, loops), expected_lists_by_options[::-1], strict=True):
         if options is loops:
             monkeypatch.setattr(torch_engine, "decode", None)
-        for ours, theirs in zip(expected_lists, engine.decode(sources, options), strict=True):
+        for ours, theirs in zip(expected_lists, engine.decode(SearchRequest(sources, options)), strict=True):
             assert [h.tokens for h in ours] == [h.tokens for h in theirs]
             assert [h.log_probability for h in theirs] == pytest.approx([h.log_probability for h in ours], abs=1e-3)
 
@@ -269,19 +289,17 @@ def test_sources_too_long_for_the_table_are_left_to_pytorch(tokenizer, monkeypat
     sources = [ids * 3 for ids in sources_of(tokenizer, 4)] + sources_of(tokenizer, 8)
     decoded = []
     decode = torch_engine.decode
-    monkeypatch.setattr(
-        torch_engine, "decode", lambda sentences, options: decoded.extend(sentences) or decode(sentences, options)
-    )
-    results = engine.decode(sources, options)
+    monkeypatch.setattr(torch_engine, "decode", lambda request: decoded.extend(request.sentences) or decode(request))
+    results = engine.decode(SearchRequest(sources, options))
     assert {tuple(ids) for ids in sources if len(ids) > 12} <= set(map(tuple, decoded))
-    assert [h[0].tokens for h in results] == [h[0].tokens for h in torch_engine.decode(sources, options)]
+    assert [h[0].tokens for h in results] == [h[0].tokens for h in torch_engine.decode(SearchRequest(sources, options))]
 
 
 def test_weights_that_are_no_numbers_are_an_error(tokenizer):
     model = model_of(tokenizer)
     model.output.bias.data.fill_(torch.nan)
     with pytest.raises(UserError, match="not numbers"):
-        engines(model, tokenizer)[1].decode(sources_of(tokenizer, 2), DecodingOptions(beam=2))
+        engines(model, tokenizer)[1].decode(SearchRequest(sources_of(tokenizer, 2), DecodingOptions(beam=2)))
 
 
 def test_a_model_to_take_away(tokenizer, tmp_path):

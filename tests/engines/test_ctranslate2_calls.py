@@ -6,7 +6,7 @@ import ctranslate2
 import pytest
 
 from bitext.cancellation import Cancelled, call_between_steps
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines import converted
 from translucid.engines.ctranslate2 import searching
@@ -76,9 +76,9 @@ class FakeTorchEngine:
     def opened(self, tokenizer):
         return self
 
-    def decode(self, sentences, options, *arguments):
-        self.decoded.append((list(sentences), options, arguments))
-        return [[Hypothesis([9], -9.0, -9.0)] for _ in sentences]
+    def decode(self, request):
+        self.decoded.append((list(request.sentences), request.options, request.numbers))
+        return [[Hypothesis([9], -9.0, -9.0)] for _ in request.sentences]
 
     def forced(self, pairs):
         self.scored.append(pairs)
@@ -109,7 +109,7 @@ def test_a_call_has_sentences_of_similar_length_and_batches_a_limit(make_engine)
     progress = []
     short, long = [4, 3], [4, 5, 6, 3]
     options = DecodingOptions(beam=1, max_length_ratio=1.5, max_length_extra=2, no_repeat_ngram=4, min_length=1)
-    results = engine.decode([short] * 1030 + [[3]] + [long] * 2, options, progress.append)
+    results = engine.decode(SearchRequest([short] * 1030 + [[3]] + [long] * 2, options, progress.append))
     (first, prefixes, first_options), (remaining, _, last_options) = translator.calls
     assert first[:3] == [["s4", "s5", "s6", "</s>"]] * 2 + [["s4", "</s>"]] and prefixes is None
     assert (len(first), len(remaining)) == (1024, 8)
@@ -137,13 +137,13 @@ def test_a_call_has_sentences_of_similar_length_and_batches_a_limit(make_engine)
     assert [len(nbest) for nbest in results] == [1] * 1033
     assert results[1030][0].tokens == [] and results[0][0].tokens == [4] and results[0][0].log_probability == -1.0
     engine.parts = 1
-    engine.decode([short] * 80, options)
+    engine.decode(SearchRequest([short] * 80, options))
     assert translator.calls[-1][2]["max_batch_size"] == 64
     engine.parts = 2
     for count, size in ((7, 7), (8, 4)):  # few sentences are one batch
-        engine.decode([short] * count, options)
+        engine.decode(SearchRequest([short] * count, options))
         assert translator.calls[-1][2]["max_batch_size"] == size
-    assert engine.decode([], options) == []
+    assert engine.decode(SearchRequest([], options)) == []
 
 
 def test_the_prefix_of_all_outputs_counts_for_no_limit(make_engine):
@@ -151,10 +151,10 @@ def test_the_prefix_of_all_outputs_counts_for_no_limit(make_engine):
     engine = make_engine(translator)
     with_opening = engine.opened(SimpleNamespace(target_opening=[7, 8]))
     assert (engine.opening, with_opening.opening) == ([], ["d", "e"])
-    with_opening.decode([[4, 3]] * 2, GREEDY.model_copy(update={"min_length": 1}))
+    with_opening.decode(SearchRequest([[4, 3]] * 2, GREEDY.model_copy(update={"min_length": 1})))
     (_, prefixes, options) = translator.calls[0]
     assert prefixes == [["d", "e"]] * 2 and options["min_decoding_length"] == 3
-    with_opening.decode([[4, 3]], GREEDY)
+    with_opening.decode(SearchRequest([[4, 3]], GREEDY))
     assert translator.calls[1][2]["min_decoding_length"] == 0
     assert with_opening.forced([([4, 3], [7, 8, 5, 3])]) == [[-0.5, -0.5]]
 
@@ -163,13 +163,13 @@ def test_a_shortlist_by_words_is_used_sentence_by_sentence_and_without_prefix_or
     (tmp_path / "vmap.txt").touch()
     translator = Translator(["a"] * 9, ["b"])
     engine = make_engine(translator, considered="small shortlist")
-    engine.decode([[4, 3]] * 2, DecodingOptions(beam=2, max_loops=2, max_length_ratio=9))
+    engine.decode(SearchRequest([[4, 3]] * 2, DecodingOptions(beam=2, max_loops=2, max_length_ratio=9)))
     first, *others = [options for _, _, options in translator.calls]
     assert (first["use_vmap"], first["max_batch_size"]) == (True, 1)
     assert others and not any(options["use_vmap"] for options in others)
     assert others[0]["suppress_sequences"] == [["<pad>"], ["<s>"], ["a", "a", "a"]]
     translator.calls.clear()
-    engine.opened(SimpleNamespace(target_opening=[7])).decode([[4, 3]], GREEDY)
+    engine.opened(SimpleNamespace(target_opening=[7])).decode(SearchRequest([[4, 3]], GREEDY))
     assert translator.calls[0][2]["use_vmap"] is False
     assert str(engine) == "ctranslate2, int8, small shortlist"
 
@@ -188,9 +188,9 @@ def test_some_searches_are_left_to_pytorch(make_engine, options, is_fast):
     translator = Translator()
     engine = make_engine(translator)
     options = GREEDY.model_copy(update=options)
-    ((hypothesis,),) = engine.decode([[4, 3]], options, None, [7])
+    ((hypothesis,),) = engine.decode(SearchRequest([[4, 3]], options, None, [7]))
     assert (hypothesis.tokens == [4], len(translator.calls)) == (is_fast, int(is_fast))
-    assert engine.own.decoded == ([] if is_fast else [([[4, 3]], options, (None, [7]))])
+    assert engine.own.decoded == ([] if is_fast else [([[4, 3]], options, [7])])
 
 
 @pytest.mark.parametrize(("longest", "limit"), [(None, 1024), (8, 8)])
@@ -199,15 +199,16 @@ def test_sentences_too_long_for_the_table_of_positions_are_left_to_pytorch(make_
     engine = make_engine(translator, longest=longest)
     sentences = [[4] * (size - 1) + [3] for size in (limit + 1, limit, 2)]
     progress = []
-    results = engine.decode(sentences, GREEDY, progress.append)
+    results = engine.decode(SearchRequest(sentences, GREEDY, progress.append))
     assert [hypothesis.tokens for (hypothesis,) in results] == [[9], [4], [4]]
     assert [len(decoded) for decoded, *_ in engine.own.decoded] == [1] and engine.own.decoded[0][0] == sentences[:1]
-    assert progress == [0, 1, 1, 1]
+    assert progress == [1, 1, 1]
     # An output with its start token has to fit, too.
     longer = GREEDY.model_copy(update={"max_length_extra": limit - 1})
-    assert engine.decode([[4, 3]], longer)[0][0].tokens == [4]
+    assert engine.decode(SearchRequest([[4, 3]], longer))[0][0].tokens == [4]
     if longest is None:
-        assert engine.decode([[4, 3]], longer.model_copy(update={"max_length_extra": limit}))[0][0].tokens == [9]
+        too_long = longer.model_copy(update={"max_length_extra": limit})
+        assert engine.decode(SearchRequest([[4, 3]], too_long))[0][0].tokens == [9]
     pairs = [([4, 3], [5] * limit + [3]), ([4, 3], [5] * (limit - 1) + [3]), ([4] * limit + [3], [3]), ([4, 3], [3])]
     assert engine.forced(pairs) == [[-9.0], [-0.5] * limit, [-9.0], [-0.5]]
     assert engine.own.scored == [[pairs[0], pairs[2]]]
@@ -229,14 +230,14 @@ def test_a_sentence_that_keeps_looping_is_searched_eight_times(make_engine):
     engine = make_engine(translator)
     options = GREEDY.model_copy(update={"max_loops": 2})
     progress = []
-    assert engine.decode([[4, 3]], options, progress.append)[0][0].tokens == [9]
-    assert len(translator.calls) == 8 and translator.scored == [] and progress == [0, 1]
+    assert engine.decode(SearchRequest([[4, 3]], options, progress.append))[0][0].tokens == [9]
+    assert len(translator.calls) == 8 and translator.scored == [] and progress == [1]
     limits = [call_options["max_decoding_length"] for _, _, call_options in translator.calls]
     assert limits == [6] + [5] * 7
     banned = [call_options["suppress_sequences"][2:] for _, _, call_options in translator.calls]
     assert banned == [[["a"] * 3] * number for number in range(8)]
     translator.calls.clear()
-    assert engine.decode([[4, 3]], GREEDY.model_copy(update={"max_loops": 0}))[0][0].tokens == [4] * 5
+    assert engine.decode(SearchRequest([[4, 3]], GREEDY.model_copy(update={"max_loops": 0})))[0][0].tokens == [4] * 5
     assert len(translator.calls) == 1
 
 
@@ -250,9 +251,9 @@ def test_an_output_beyond_its_limit_is_left_to_pytorch_or_else_searched_for_agai
     engine = make_engine(translator)
     options = DecodingOptions(beam=2, nbest=2, max_loops=0, max_length_ratio=0, max_length_extra=5, length_penalty=1)
     progress = []
-    assert engine.decode([[4, 3]], options)[0][0].tokens == [9] and len(translator.calls) == 1
+    assert engine.decode(SearchRequest([[4, 3]], options))[0][0].tokens == [9] and len(translator.calls) == 1
     monkeypatch.setattr("translucid.engines.ctranslate2.searching.has_pytorch", lambda: False)
-    ((first, second),) = engine.decode([[4, 3]], options, progress.append)
+    ((first, second),) = engine.decode(SearchRequest([[4, 3]], options, progress.append))
     assert [(hypothesis.tokens, hypothesis.log_probability) for hypothesis in (first, second)] == [
         ([5], -1.0),
         ([4] * 5, -3.0),
@@ -260,12 +261,12 @@ def test_an_output_beyond_its_limit_is_left_to_pytorch_or_else_searched_for_agai
     assert (first.score, second.score) == (-1.0 / (7 / 6), -3.0 / (11 / 6))
     ((sources, targets, score_options),) = translator.scored
     assert sources == [["s4", "</s>"]] * 2 and targets == [["a"] * 5, ["b"]] and score_options == {"asynchronous": True}
-    assert progress == [0, 1]
+    assert progress == [1]
 
 
 def test_scores_that_are_no_numbers_are_left_to_pytorch_which_reports_them(make_engine):
     engine = make_engine(Translator(["a"], scores=[float("nan")]))
-    assert engine.decode([[4, 3]], GREEDY)[0][0].tokens == [9]
+    assert engine.decode(SearchRequest([[4, 3]], GREEDY))[0][0].tokens == [9]
 
 
 def test_single_searches_begin_a_few_ahead(make_engine):

@@ -17,7 +17,7 @@ from translucid import Translator, UserError
 from translucid.attention.scores import General
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
 from translucid.engines import agreement
@@ -99,7 +99,7 @@ def test_the_search_in_numpy_finds_what_our_own_search_finds(engine_of, kind):
     engine, ids = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer, 8)
     for settings in OPTIONS.values():
         options = DecodingOptions(**{"max_length_ratio": 1.0, "max_length_extra": 4, **settings})
-        assert_same(torch_engine.decode(ids, options), engine.decode(ids, options))
+        assert_same(torch_engine.decode(SearchRequest(ids, options)), engine.decode(SearchRequest(ids, options)))
     assert OnnxEngine.difference_from(torch_engine, tokenizer) < 1e-4
 
 
@@ -108,10 +108,10 @@ def test_a_translation_does_not_depend_on_the_others(engine_of, monkeypatch, kin
     torch_engine, tokenizer = engine_of(kind)
     engine, ids = OnnxEngine.of(torch_engine, tokenizer, threads=2), sources(tokenizer)
     options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1)
-    expected = [engine.decode([sentence], options)[0] for sentence in ids]
+    expected = [engine.decode(SearchRequest([sentence], options))[0] for sentence in ids]
     for rows in (searching.ROWS, 40):  # one batch; several batches, in two threads
         monkeypatch.setattr(searching, "ROWS", rows)
-        assert_same(engine.decode(ids, options), expected, atol=1e-5)
+        assert_same(engine.decode(SearchRequest(ids, options)), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["SSRU", "Bahdanau"])
@@ -121,7 +121,10 @@ def test_outputs_begin_with_the_target_prefix(engine_of, kind):
     engine = OnnxEngine.of(torch_engine, tokenizer)
     engine.opening = [20, 11]
     options = DecodingOptions(beam=3, nbest=2, min_length=4)
-    expected, outputs = torch_engine.decode(sources(tokenizer), options), engine.decode(sources(tokenizer), options)
+    expected, outputs = (
+        torch_engine.decode(SearchRequest(sources(tokenizer), options)),
+        engine.decode(SearchRequest(sources(tokenizer), options)),
+    )
     assert_same(expected, outputs)
     assert outputs[0][0].tokens[:2] == [20, 11]
     assert outputs[0][0].token_log_probabilities[:2] == [0, 0]
@@ -135,8 +138,8 @@ def test_only_the_candidates_are_found(engine_of):
     )
     engine = OnnxEngine.of(torch_engine, tokenizer, considered=considered)
     options = DecodingOptions(beam=4, nbest=3)
-    outputs = engine.decode(sources(tokenizer), options)
-    assert_same(torch_engine.decode(sources(tokenizer), options), outputs)
+    outputs = engine.decode(SearchRequest(sources(tokenizer), options))
+    assert_same(torch_engine.decode(SearchRequest(sources(tokenizer), options)), outputs)
     assert all((token - 4) % 3 == 0 for nbest in outputs for hypothesis in nbest for token in hypothesis.tokens)
     assert str(engine) == "onnx, float32, seen pieces"
 
@@ -148,14 +151,19 @@ def test_unsupported_options_are_left_to_our_own_search(engine_of, monkeypatch):
     for settings in ({"sample": True, "nbest": 2}, {"no_repeat_ngram": 2}):
         options = DecodingOptions(**settings)
         numbers = range(5, 5 + len(ids))
-        assert engine.decode(ids, options, None, numbers) == torch_engine.decode(ids, options, None, numbers)
+        assert engine.decode(SearchRequest(ids, options, None, numbers)) == torch_engine.decode(
+            SearchRequest(ids, options, None, numbers)
+        )
         assert calls.pop()
     engine.positions = 30  # too few for the longer source
     mixed, options, progress = [[9, 8, 3], [*range(20, 55), 3]], DecodingOptions(beam=2, max_length_ratio=0), []
-    assert_same(engine.decode(mixed, options, progress.append), torch_engine.decode(mixed, options))
+    assert_same(
+        engine.decode(SearchRequest(mixed, options, progress.append)),
+        torch_engine.decode(SearchRequest(mixed, options)),
+    )
     assert len(calls) == 1
     assert sum(progress) == 2
-    engine.decode(mixed[:1], options)
+    engine.decode(SearchRequest(mixed[:1], options))
     assert len(calls) == 1
     assert engine.forced([(ids[0], [9, 3])]) == torch_engine.forced([(ids[0], [9, 3])])
 
@@ -165,7 +173,7 @@ def test_damaged_weights_are_reported(engine_of):
     damaged = copy.deepcopy(torch_engine)
     damaged.model.output.bias.data[7] = float("nan")
     with pytest.raises(UserError, match="not numbers"):
-        OnnxEngine.of(damaged, tokenizer).decode(sources(tokenizer, 1), DecodingOptions())
+        OnnxEngine.of(damaged, tokenizer).decode(SearchRequest(sources(tokenizer, 1), DecodingOptions()))
 
 
 def test_a_search_can_be_cancelled(engine_of):
@@ -175,7 +183,7 @@ def test_a_search_can_be_cancelled(engine_of):
     torch_engine, tokenizer = engine_of("Luong")
     engine = OnnxEngine.of(torch_engine, tokenizer, threads=2)
     with call_between_steps(cancel), pytest.raises(Cancelled):
-        engine.decode(sources(tokenizer), DecodingOptions(beam=40))
+        engine.decode(SearchRequest(sources(tokenizer), DecodingOptions(beam=40)))
 
 
 def test_as_many_sentences_are_in_a_batch_as_the_cache_holds(engine_of, monkeypatch):
@@ -186,8 +194,8 @@ def test_as_many_sentences_are_in_a_batch_as_the_cache_holds(engine_of, monkeypa
         search, "search", lambda model, ids, *arguments: sizes.append(len(ids)) or search_batch(model, ids, *arguments)
     )
     short = {"max_length_ratio": 0, "max_length_extra": 1}
-    engine.decode(sources(tokenizer)[:5], DecodingOptions(beam=160, **short))
-    engine.decode(sources(tokenizer)[:2], DecodingOptions(beam=1000, **short))
+    engine.decode(SearchRequest(sources(tokenizer)[:5], DecodingOptions(beam=160, **short)))
+    engine.decode(SearchRequest(sources(tokenizer)[:2], DecodingOptions(beam=1000, **short)))
     assert sizes == [2, 2, 1, 1, 1]
 
 

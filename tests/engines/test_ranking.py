@@ -9,7 +9,7 @@ from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.search import TorchEngine
 from translucid.engines.minimum_risk import MinimumRisk, weights
@@ -53,8 +53,8 @@ def test_the_score_is_the_sum_of_its_three_parts(forward, channel):
     sources = ["I like soccer.", "She works."]
     pieces = list(map(channel.pipeline.encode, sources))
     options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1, max_length_extra=5)
-    results = SearchStages(channel.pipeline, engine, ranking=channel).decode(pieces, options)
-    candidates = engine.decode([piece.ids for piece in pieces], options.model_copy(update={"nbest": 4}))
+    results = SearchStages(channel.pipeline, engine, ranking=channel).decode(SearchRequest(pieces, options))
+    candidates = engine.decode(SearchRequest([piece.ids for piece in pieces], options.model_copy(update={"nbest": 4})))
     for source, nbest, hypotheses in zip(sources, results, candidates, strict=True):
         scores = {}
         for hypothesis in hypotheses:
@@ -101,8 +101,8 @@ class FixedEngine:
     def __init__(self, *nbest):
         self.nbest = nbest
 
-    def decode(self, sentences, options, *arguments):
-        return [[*self.nbest] for _ in sentences]
+    def decode(self, request):
+        return [[*self.nbest] for _ in request.sentences]
 
 
 def test_a_ranking_brings_back_no_translation_that_lacks_a_term(forward):
@@ -115,7 +115,7 @@ def test_a_ranking_brings_back_no_translation_that_lacks_a_term(forward):
     terms = TermConstraint(lambda: engine, TermList(terms_of([("soccer", "fútbol")])), tokenizer)
     stages = SearchStages(pipeline, engine, (terms,), ReversedRanking())
     pieces = [pipeline.encode(text) for text in ("I like soccer.", "I like the sun.")]
-    with_term, without = stages.decode(pieces, DecodingOptions(beam=2, nbest=2))
+    with_term, without = stages.decode(SearchRequest(pieces, DecodingOptions(beam=2, nbest=2)))
     assert with_term == [has_term]
     assert without == [lacks_it, has_term]
 

@@ -6,7 +6,7 @@ import pytest
 
 from translucid.data.placeholders import Masked
 from translucid.data.text_pipeline import Piece, TextPipeline
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import UNREAD, WEIGHTS, ChannelWeights, NoisyChannel
@@ -42,10 +42,10 @@ class Engine:
     def __str__(self):
         return "an engine"
 
-    def decode(self, sentences, options, on_batch=None, numbers=None):
-        self.calls.append((list(sentences), options, numbers))
-        if on_batch:
-            on_batch(len(sentences))
+    def decode(self, request):
+        sentences, options = request.sentences, request.options
+        self.calls.append((list(sentences), options, request.numbers))
+        request.report(len(sentences))
         return [[Hypothesis([4], -1.0, -1.0), Hypothesis([5], -2.0, -2.0)][: options.nbest] for _ in sentences]
 
 
@@ -82,7 +82,8 @@ class Constraint:
     def __str__(self):
         return self.name
 
-    def __call__(self, pieces, source_ids, nbest_lists, options, engine):
+    def __call__(self, pieces, request, nbest_lists, engine):
+        source_ids, options = request.sentences, request.options
         self.calls.append((pieces, source_ids, options))
         return [[Hypothesis([6], -3.0, -3.0), *nbest] for nbest in nbest_lists]
 
@@ -135,16 +136,18 @@ def test_constraints_and_the_ranking_follow_the_search():
     search_stages = stages(Step(), constraints=(first,), ranking=Reverse()).constrained(second)
     assert str(search_stages) == "an engine, x, y, ranked by a ranking" and str(stages()) == "an engine"
     pieces = [piece("a", 4)]
-    ((best,),) = search_stages.decode(pieces, BEAM)
+    ((best,),) = search_stages.decode(SearchRequest(pieces, BEAM))
     # Each constraint adds one in front; completion leaves two, and the ranking selects the last of them.
     assert best.tokens == [6]
-    assert [len(nbest) for nbest in search_stages.decode(pieces, BEAM.model_copy(update={"nbest": 2}))] == [2]
+    assert [
+        len(nbest) for nbest in search_stages.decode(SearchRequest(pieces, BEAM.model_copy(update={"nbest": 2})))
+    ] == [2]
     for constraint in (first, second):
         constrained_pieces, source_ids, options = constraint.calls[0]
         assert (constrained_pieces, source_ids, options.nbest) == (pieces, [[4, 6, 3]], 2)
     sampling_stages = stages(constraints=(second,))
     call_count = len(second.calls)
-    ((sample,),) = sampling_stages.decode(pieces, BEAM.model_copy(update={"sample": True}))
+    ((sample,),) = sampling_stages.decode(SearchRequest(pieces, BEAM.model_copy(update={"sample": True})))
     assert sample.tokens == [4] and len(second.calls) == call_count
 
 
@@ -166,16 +169,18 @@ def test_constraints_and_the_ranking_follow_the_search():
 def test_some_options_and_stages_exclude_each_other(stage, options, message):
     search_stages, options = stages(**stage), BEAM.model_copy(update=options)
     if message is None:
-        assert len(search_stages.decode([piece("a", 4)], options)) == 1
+        assert len(search_stages.decode(SearchRequest([piece("a", 4)], options))) == 1
     else:
         with pytest.raises(UserError, match=message):
-            search_stages.decode([piece("a", 4)], options)
+            search_stages.decode(SearchRequest([piece("a", 4)], options))
 
 
 def test_a_ranking_without_a_beam_ranks_a_greedy_output():
     ranking = Reverse()
     ranking.needs_beam = False
-    assert stages(ranking=ranking).decode([piece("a", 4)], BEAM.model_copy(update={"beam": 1}))[0][0].tokens == [5]
+    assert stages(ranking=ranking).decode(SearchRequest([piece("a", 4)], BEAM.model_copy(update={"beam": 1})))[0][
+        0
+    ].tokens == [5]
 
 
 def test_pairs_are_read_as_in_the_search():

@@ -13,7 +13,7 @@ from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.constrained_decoding import Constraints, Edges, Form, RequiredPhrase
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.engines.target_pieces import language_pieces, pieces_file
 from translucid.engines.tuned import load_tuned
 from translucid.ground.special import SPECIAL
@@ -52,7 +52,9 @@ def test_only_pieces_of_the_target_language_are_written(three_languages, engine,
     allowed = capitals(translator)
     sources = [[*ids, SPECIAL.end] for ids in translator.tokenizer.encode_source(TEXTS)]
     for options in (DecodingOptions(beam=1), DecodingOptions(beam=3, no_repeat_ngram=2)):
-        written = {token for nbest in translator.engine.decode(sources, options) for token in nbest[0].tokens}
+        written = {
+            token for nbest in translator.engine.decode(SearchRequest(sources, options)) for token in nbest[0].tokens
+        }
         assert written <= allowed
     _, best = translator.torch_engine.traced(sources[0], DecodingOptions(beam=2))
     assert set(best.tokens) <= allowed
@@ -65,7 +67,7 @@ def test_constraints_may_have_other_pieces(three_languages):
     no_edges = torch.zeros(translator.tokenizer.target_size, dtype=torch.bool)
     constraints = Constraints([[RequiredPhrase((Form(tuple(phrase)),))]], Edges(no_edges, no_edges))
     ids, options = [[*source, SPECIAL.end]], DecodingOptions(beam=4)
-    ((best, *_),) = translator.torch_engine.decode(ids, options, constraints=constraints)
+    ((best, *_),) = translator.torch_engine.decode(SearchRequest(ids, options), constraints=constraints)
     assert set(best.tokens) <= capitals(translator) | set(phrase) and math.isfinite(best.score)
     assert tuple(phrase) in pairwise(best.tokens)
 

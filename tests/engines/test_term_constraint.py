@@ -7,7 +7,7 @@ from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.api.quality import QualityEstimation
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.stages import SearchStages
 from translucid.engines.term_constraint import (
@@ -126,9 +126,9 @@ def test_a_model_that_is_shown_its_terms_can_be_sampled_from(translator, argumen
     pieces, options = [translator.pipeline.encode(TEXTS[0])], DecodingOptions(sample=True)
     if is_refused:
         with pytest.raises(UserError, match="draws nothing at random"):
-            stages.decode(pieces, options)
+            stages.decode(SearchRequest(pieces, options))
     else:
-        assert len(stages.decode(pieces, options)) == 1
+        assert len(stages.decode(SearchRequest(pieces, options))) == 1
 
 
 def test_pointing_terms_out_to_a_model_that_does_not_know_it_is_refused(translator):
@@ -142,7 +142,7 @@ def test_the_unconstrained_translation_determines_where_a_term_goes(translator):
     terms = TermList(terms_of([("soccer", "x"), ("the beach", "y")]))
     constraint = TermConstraint(lambda: torch_engine, terms, translator.tokenizer, translator.inspector.word_weights)
     ids = translator.pipeline.encode(TEXTS[3]).ids
-    ((best,),) = torch_engine.decode([ids], translator.configuration.decoding)
+    ((best,),) = torch_engine.decode(SearchRequest([ids], translator.configuration.decoding))
     text = translator.tokenizer.decode(best.tokens)
     task = FreeTranslation(0, TEXTS[3], ids, ids, best, text, terms.matches(TEXTS[3]), [])
     ((beach, soccer),) = constraint._linked_words([task])
@@ -203,7 +203,7 @@ def test_a_model_without_attention_has_terms_too(translator):
     torch_engine, terms = translator.torch_engine, TermList(terms_of([("soccer", "la")]))
     constraint = TermConstraint(lambda: torch_engine, terms, translator.tokenizer)
     stages = SearchStages(translator.pipeline, torch_engine, (constraint,))
-    ((best,),) = stages.decode([translator.pipeline.encode(TEXTS[0])], translator.configuration.decoding)
+    ((best,),) = stages.decode(SearchRequest([translator.pipeline.encode(TEXTS[0])], translator.configuration.decoding))
     text = translator.tokenizer.decode(best.tokens)
     assert [use.outcome for use in terms.uses(terms.matches(TEXTS[0]), text)] == ["used"]
 
@@ -216,10 +216,10 @@ class FixedEngine:
     def __init__(self, tokenizer, free, constrained):
         self.tokenizer, self.free, self.constrained = tokenizer, free, constrained
 
-    def decode(self, sentences, options, on_batch=None, numbers=None, constraints=None):
+    def decode(self, request, constraints=None):
         texts = self.constrained if constraints else [self.free]
         hypotheses = [Hypothesis(ids, -1.0, -0.1) for ids in self.tokenizer.encode_target(texts)]
-        return [[*hypotheses] for _ in sentences]
+        return [[*hypotheses] for _ in request.sentences]
 
     def forced(self, pairs):
         return [[-9.0] * len(target) for _, target in pairs]
@@ -233,7 +233,7 @@ def constrained(translator, monkeypatch, free, constrained, linked, source="I li
     words = [LinkedWord(9, (free.index(word), free.index(word) + len(word))) for word in linked]
     monkeypatch.setattr(constraint, "_linked_words", lambda tasks: [[words]] * len(tasks))
     stages = SearchStages(translator.pipeline, engine, (constraint,))
-    (nbest,) = stages.decode([translator.pipeline.encode(source)], translator.configuration.decoding)
+    (nbest,) = stages.decode(SearchRequest([translator.pipeline.encode(source)], translator.configuration.decoding))
     return [translator.tokenizer.decode(hypothesis.tokens) for hypothesis in nbest]
 
 

@@ -134,9 +134,9 @@ def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
     beams = []
 
     class Own:
-        def decode(self, sentences, options, constraints):
-            beams.append((options.beam, sentences))
-            return [["found"] for _ in sentences]
+        def decode(self, request, constraints):
+            beams.append((request.options.beam, request.sentences))
+            return [["found"] for _ in request.sentences]
 
     monkeypatch.setattr(TermForms, "__init__", lambda *_: None)
     monkeypatch.setattr(TermForms, "edges", None, raising=False)

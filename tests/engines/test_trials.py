@@ -10,7 +10,7 @@ import torch
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
@@ -99,18 +99,18 @@ def test_outputs_have_only_pieces_of_the_shortlist(model, tokenizer, shortlist, 
         allowed = set(lines[""].split())
         for piece in tokenizer.source_pieces(source[:-1]):
             allowed |= set(lines.get(piece, "").split())
-        (hypotheses,) = engine.decode([source], options)
+        (hypotheses,) = engine.decode(SearchRequest([source], options))
         assert set(tokenizer.target_pieces(hypotheses[0].tokens)) <= allowed
         outputs.append(hypotheses[0].tokens)
     assert any(outputs)
-    assert outputs != [hypotheses[0].tokens for hypotheses in torch_engine.decode(sources, options)]
+    assert outputs != [hypotheses[0].tokens for hypotheses in torch_engine.decode(SearchRequest(sources, options))]
 
 
 def test_both_engines_give_the_same_output_with_a_shortlist(model, tokenizer, shortlist):
     engines = both_engines(model, tokenizer, "small shortlist", shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     for source in sources_of(tokenizer, PAIRS[:10]):
-        ((expected,),), ((hypothesis,),) = (engine.decode([source], options) for engine in engines)
+        ((expected,),), ((hypothesis,),) = (engine.decode(SearchRequest([source], options)) for engine in engines)
         assert expected.tokens == hypothesis.tokens
 
 
@@ -137,9 +137,9 @@ def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_tr
     engines = both_engines(model, tokenizer, "seen pieces", vocabulary_file)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = sources_of(tokenizer, PAIRS)
-    expected, results = (engine.decode(sources, options) for engine in engines)
+    expected, results = (engine.decode(SearchRequest(sources, options)) for engine in engines)
     assert [nbest[0].tokens for nbest in results] == [nbest[0].tokens for nbest in expected]
-    assert [engines[1].decode([source], options)[0][0].tokens for source in sources] == [
+    assert [engines[1].decode(SearchRequest([source], options))[0][0].tokens for source in sources] == [
         nbest[0].tokens for nbest in results
     ]
     tokens = {token for nbest in results for token in nbest[0].tokens}
@@ -158,7 +158,9 @@ def test_a_forbidden_loop_gives_no_piece_outside_of_the_list(model, tokenizer, v
         biased.output.bias[alternative] += 10
     source = [*tokenizer.encode_source([PAIRS[0].source])[0], 3]
     for engine in both_engines(biased, tokenizer, "seen pieces", vocabulary_file):
-        ((hypothesis,),) = engine.decode([source], DecodingOptions(beam=2, max_loops=2, max_length_ratio=1))
+        ((hypothesis,),) = engine.decode(
+            SearchRequest([source], DecodingOptions(beam=2, max_loops=2, max_length_ratio=1))
+        )
         assert alternative in hypothesis.tokens
         assert set(hypothesis.tokens) <= set(allowed)
 
@@ -174,7 +176,7 @@ def test_pieces_with_other_kinds_of_spaces_can_be_output(tmp_path):
         model.output.bias[space] += 99
     (source,) = tokenizer.encode_source(["no !"])
     for engine in both_engines(model, tokenizer, "seen pieces", tmp_path / "seen.tsv"):
-        ((hypothesis, *_),) = engine.decode([[*source, 3]], DecodingOptions(beam=2, max_loops=0))
+        ((hypothesis, *_),) = engine.decode(SearchRequest([[*source, 3]], DecodingOptions(beam=2, max_loops=0)))
         assert set(hypothesis.tokens) == {space}
 
 
@@ -184,7 +186,7 @@ def test_a_shortlist_of_everything_changes_nothing(model, tokenizer, tmp_path):
     sources = sources_of(tokenizer, PAIRS[:10])
     for options in (DecodingOptions(beam=3, nbest=2, max_length_extra=5), DecodingOptions(sample=True)):
         expected, narrowed = (
-            e.decode(sources, options)
+            e.decode(SearchRequest(sources, options))
             for e in (
                 torch_engine,
                 torch_engine.restricted("seen pieces", tmp_path / "all.tsv", tokenizer),

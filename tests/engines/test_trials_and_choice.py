@@ -48,9 +48,9 @@ class Engine:
     def __init__(self, text="a"):
         self.sizes, self.text = [], text
 
-    def decode(self, sentences, options):
-        self.sizes.append(len(sentences))
-        return [[Hypothesis(self.text, -1.0, -1.0)] for _ in sentences]
+    def decode(self, request):
+        self.sizes.append(len(request.sentences))
+        return [[Hypothesis(self.text, -1.0, -1.0)] for _ in request.sentences]
 
 
 def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
@@ -105,9 +105,9 @@ def test_texts_for_a_comparison_are_those_of_a_greedy_search_that_may_loop(monke
     calls = []
 
     class Noting:
-        def decode(self, sentences, options):
-            calls.append((sentences, options))
-            return [[Hypothesis("x", -1.0, -1.0)]] * len(sentences)
+        def decode(self, request):
+            calls.append((request.sentences, request.options))
+            return [[Hypothesis("x", -1.0, -1.0)]] * len(request.sentences)
 
     monkeypatch.setattr(tuning, "engine_for", lambda *arguments: calls.append(arguments[2:]) or Noting())
     monkeypatch.setattr(tuning.TorchEngine, "of", lambda *_: None)

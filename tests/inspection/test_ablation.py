@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from tests.probes.foreign import SHORT, marian_folder
 from translucid import Translator, UserError
 from translucid.attention.points import handling, recording
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.maps import forced_features
 from translucid.decoding.search import TorchEngine
 from translucid.inspection.ablation import Ablation, gate_point, head_names, mean_outputs
@@ -57,7 +57,7 @@ def without_columns(model, heads):
 def results(model):
     """Return the tokens of the hypotheses of a beam search, their scores, and the log-probabilities of given pairs."""
     engine = TorchEngine(model)
-    hypotheses = [hypothesis for nbest in engine.decode(SENTENCES, BEAM) for hypothesis in nbest]
+    hypotheses = [hypothesis for nbest in engine.decode(SearchRequest(SENTENCES, BEAM)) for hypothesis in nbest]
     tokens = [hypothesis.tokens for hypothesis in hypotheses]
     scores = [hypothesis.log_probability for hypothesis in hypotheses]
     return tokens, scores, [value for pair in engine.forced(PAIRS) for value in pair]

@@ -6,7 +6,7 @@ import torch
 from torch.testing import assert_close
 
 from translucid.attention.points import recording
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.inspection.lens import (
@@ -231,11 +231,11 @@ def test_the_decoder_reads_each_layer_of_the_encoder(model):
 
 def test_a_search_can_read_each_encoder_layer(model):
     sentences, options = [[5, 6, 7, 8, 3], [9, 10, 3]], DecodingOptions(beam=3, max_length_extra=3)
-    ordinary = TorchEngine(model).decode(sentences, options)
+    ordinary = TorchEngine(model).decode(SearchRequest(sentences, options))
     scores = {}
     for layer in ("0", "1"):
         with reading_layer(model, layer):
-            hypotheses = TorchEngine(model).decode(sentences, options)
+            hypotheses = TorchEngine(model).decode(SearchRequest(sentences, options))
             (best, *_), _ = hypotheses
             ids = torch.tensor([best.with_end])
             forced = lens_pass(model, SOURCE[:1], ids).log_probs[-1].sum().item()

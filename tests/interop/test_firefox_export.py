@@ -17,7 +17,7 @@ from tests.probes.foreign import sentences
 from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.data.text_pipeline import TextPipeline
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
 from translucid.ground.errors import UserError
@@ -165,7 +165,7 @@ def greedy(model, tokenizer, texts):
     """Return greedy translations of at most 10 tokens, without loop prevention."""
     options = DecodingOptions(beam=1, max_loops=0, max_length_ratio=0, max_length_extra=10)
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source(texts)]
-    results = TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(sources, options)
+    results = TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(SearchRequest(sources, options))
     return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in results]
 
 

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
 from translucid.attention.points import points_of, recording
+from translucid.decoding.decoding_options import SearchRequest
 from translucid.ground.errors import UserError
 from translucid.inspection.lens import state_points
 from translucid.interop.huggingface import _read_language_rows
@@ -167,7 +168,7 @@ def test_generated_texts_are_the_same(imported, beam):
         if expected[-1] != config.eos_token_id:  # cut off at the limit, where we would end the output
             continue
         finished += 1
-        (hypothesis,) = imported.ours.torch_engine.decode([mine], options)[0]
+        (hypothesis,) = imported.ours.torch_engine.decode(SearchRequest([mine], options))[0]
         assert hypothesis.tokens == [columns[row] for row in expected[1:-1]]
     assert finished > 2
 

@@ -11,7 +11,7 @@ from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -60,7 +60,7 @@ def make_model(changes, *, joint=True, **data):
     ids = [[*ids, SPECIAL.end] for ids in tokenizer.encode_source(TEXTS)]
     options = DecodingOptions(beam=1, max_loops=0, min_length=4, max_length_ratio=0, max_length_extra=LONGEST - 2)
     for _ in range(100):  # raise the end token's bias until half of the outputs end
-        lengths = [len(hypothesis.tokens) for (hypothesis,) in engine.decode(ids, options)]
+        lengths = [len(hypothesis.tokens) for (hypothesis,) in engine.decode(SearchRequest(ids, options))]
         if sum(length < LONGEST - 3 for length in lengths) >= len(TEXTS) / 2:
             break
         model.output.bias.data[SPECIAL.end] += 1.5
@@ -138,7 +138,9 @@ def test_generated_texts_are_the_same(exported, beam):
     )
     options = DecodingOptions(beam=beam, length_penalty=0.0, max_loops=0, min_length=4, max_length_ratio=9)
     engine = TorchEngine.of(exported.model, exported.tokenizer, torch.device("cpu"))
-    ours = engine.decode([[*ids, SPECIAL.end] for ids in exported.tokenizer.encode_source(TEXTS)], options)
+    ours = engine.decode(
+        SearchRequest([[*ids, SPECIAL.end] for ids in exported.tokenizer.encode_source(TEXTS)], options)
+    )
     finished = differing = 0
     for theirs, (mine, *_) in zip(generated.tolist(), ours, strict=True):
         end = exported.theirs.config.eos_token_id

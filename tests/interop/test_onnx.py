@@ -19,7 +19,7 @@ from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
@@ -111,7 +111,7 @@ def test_greedy_translations_are_ours(exported_pair, tokenizer):
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source(SOURCES)]
     ours = [
         hypotheses[0].tokens
-        for hypotheses in TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(sources, options)
+        for hypotheses in TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(SearchRequest(sources, options))
     ]
     assert Exported(out, threads=1).greedy(sources, options) == ours
     assert len({tuple(tokens) for tokens in ours}) > 5
@@ -163,7 +163,7 @@ def test_a_multilingual_model_is_exported_for_two_languages(many_languages, expo
     sources = [[*ids, 3] for ids in ours.tokenizer.encode_source(SOURCES)]
     options = DecodingOptions(beam=1, max_loops=0)
     assert exported.greedy(sources, options) == [
-        hypotheses[0].tokens for hypotheses in ours.torch_engine.decode(sources, options)
+        hypotheses[0].tokens for hypotheses in ours.torch_engine.decode(SearchRequest(sources, options))
     ]
 
 

@@ -8,6 +8,7 @@ import torch
 
 from tests.probes.foreign import SHORT, many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
+from translucid.decoding.decoding_options import SearchRequest
 from translucid.decoding.search import TorchEngine, continuations
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.piece_links import learn_links, seen_pieces
@@ -272,6 +273,6 @@ def test_a_complete_shortlist_does_not_change_our_search(m2m, tmp_path):
     ids = [[*ids, SPECIAL.end] for ids in m2m.tokenizer.encode_source(TEXTS)]
     options = m2m.configuration.decoding_with(SHORT)
     narrow = engine.restricted("seen pieces", file, m2m.tokenizer)
-    assert [hypotheses[0].tokens for hypotheses in narrow.decode(ids, options)] == [
-        hypotheses[0].tokens for hypotheses in engine.decode(ids, options)
+    assert [hypotheses[0].tokens for hypotheses in narrow.decode(SearchRequest(ids, options))] == [
+        hypotheses[0].tokens for hypotheses in engine.decode(SearchRequest(ids, options))
     ]

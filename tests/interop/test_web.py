@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.maps import forced_pass
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
@@ -164,7 +164,7 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     page.on("request", lambda request: requests.append(request.url))
     page.goto(f"{(folder / 'index.html').as_uri()}#text=I+like+soccer&view=steps")
     (ids,) = tokenizer.encode_source(["I like soccer"])
-    ((best,),) = engine.decode([[*ids, SPECIAL.end]], DECODING["pre-norm"])
+    ((best,),) = engine.decode(SearchRequest([[*ids, SPECIAL.end]], DECODING["pre-norm"]))
     expect(page.locator("#translation")).to_have_text(tokenizer.decode(best.tokens).strip())
     words = page.locator("#inspector .below .word")
     assert " ".join(words.all_inner_texts()[:-1]) == page.inner_text("#translation")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from translucid.data.batching import Batch
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
@@ -59,6 +59,6 @@ def test_a_small_model_learns_to_reverse(name, steps):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     texts = sentences(200, generator)
-    results = TorchEngine(model).decode([[*text, 3] for text in texts], DecodingOptions(beam=1))
+    results = TorchEngine(model).decode(SearchRequest([[*text, 3] for text in texts], DecodingOptions(beam=1)))
     correct = sum(nbest[0].tokens == text[::-1] for text, nbest in zip(texts, results, strict=True))
     assert correct >= 0.95 * len(texts)

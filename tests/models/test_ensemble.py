@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.pair_scores import pair_scores
 from translucid.decoding.search import TorchEngine
 from translucid.models.build import build_model
@@ -36,8 +36,8 @@ def build(kind, seed):
 )
 def test_a_model_with_itself_writes_what_it_writes_alone(kind, options):
     model = build(kind, 1)
-    single = TorchEngine(model).decode(SENTENCES, options)
-    ensemble = TorchEngine(Ensemble([model, model, model])).decode(SENTENCES, options)
+    single = TorchEngine(model).decode(SearchRequest(SENTENCES, options))
+    ensemble = TorchEngine(Ensemble([model, model, model])).decode(SearchRequest(SENTENCES, options))
     for expected, actual in zip(single, ensemble, strict=True):
         assert [hypothesis.tokens for hypothesis in expected] == [hypothesis.tokens for hypothesis in actual]
         assert [hypothesis.score for hypothesis in expected] == pytest.approx(
@@ -57,7 +57,7 @@ def test_each_step_has_the_mean_of_the_probabilities(kinds):
     models = [build(kind, seed).double() for seed, kind in enumerate(kinds)]
     ensemble = Ensemble(models)
     options = DecodingOptions(beam=1, max_loops=0, max_length_extra=4, max_length_ratio=0)
-    hypotheses = TorchEngine(ensemble).decode(SENTENCES[:4], options)
+    hypotheses = TorchEngine(ensemble).decode(SearchRequest(SENTENCES[:4], options))
     forced = pair_scores(
         ensemble, [(s, [*nbest[0].tokens, 3]) for s, nbest in zip(SENTENCES[:4], hypotheses, strict=True)]
     )
@@ -71,7 +71,7 @@ def test_each_step_has_the_mean_of_the_probabilities(kinds):
             p[[0, 1, 2, *([3] if t == 0 else [])]] = 0
             if t < 4:
                 assert p.argmax() == token
-        differs |= hypothesis.tokens != TorchEngine(models[0]).decode([source], options)[0][0].tokens
+        differs |= hypothesis.tokens != TorchEngine(models[0]).decode(SearchRequest([source], options))[0][0].tokens
     assert differs  # the other models must change a translation
 
 
@@ -79,7 +79,9 @@ def test_each_step_has_the_mean_of_the_probabilities(kinds):
 def test_a_beam_is_reordered_in_all_models():
     models = [build("transformer", 1).double(), build("recurrent", 2).double()]
     options = DecodingOptions(beam=5, nbest=5, max_length_extra=6)
-    for source, hypotheses in zip(SENTENCES, TorchEngine(Ensemble(models)).decode(SENTENCES, options), strict=True):
+    for source, hypotheses in zip(
+        SENTENCES, TorchEngine(Ensemble(models)).decode(SearchRequest(SENTENCES, options)), strict=True
+    ):
         for hypothesis in hypotheses if len(source) > 1 else []:
             ids = [*hypothesis.tokens, 3]
             expected = mean_by_hand(models, source, hypothesis.tokens)[range(len(ids)), ids].log().tolist()

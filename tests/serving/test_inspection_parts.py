@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from translucid.data.document_context import Source
 from translucid.ground.errors import UserError
 from translucid.serving.catalog import Catalog
 from translucid.serving.edge.failures import ApiError
@@ -57,8 +58,8 @@ def test_a_language_that_is_detected_and_translated(monkeypatch):
 
 
 def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
-    def force_decode(self, source, target, context):
-        if source == "too long":
+    def force_decode(self, source, target):
+        if source.text == "too long":
             raise UserError("it is too long for the model")
         return {"text": target, "pieces": ["attention"]}
 
@@ -66,7 +67,7 @@ def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
     served = SimpleNamespace(translator=SimpleNamespace(terms=None))
     inspector = inspection.SentenceInspector(served, "", ContrastFields("", None), "cross")
     with_attention = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory", "warnings": []}
-    assert inspector._memory_row("I", "x" * 1000, ()) == with_attention
+    assert inspector._memory_row(Source("I"), "x" * 1000) == with_attention
     without_attention = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}
-    assert inspector._memory_row("I", "x" * 1001, ()) == {"source_text": "I", "text": "x" * 1001, **without_attention}
-    assert inspector._memory_row("too long", "x", ()) == {"source_text": "too long", "text": "x", **without_attention}
+    for source, text in (("I", "x" * 1001), ("too long", "x")):
+        assert inspector._memory_row(Source(source), text) == {"source_text": source, "text": text, **without_attention}

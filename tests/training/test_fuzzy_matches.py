@@ -56,9 +56,9 @@ class RecordingEngine:
         self.engine, self.decoded = engine, []
         self.name, self.device_type = engine.name, engine.device_type
 
-    def decode(self, sentences, *rest):
-        self.decoded += sentences
-        return self.engine.decode(sentences, *rest)
+    def decode(self, request):
+        self.decoded += request.sentences
+        return self.engine.decode(request)
 
 
 @pytest.fixture

@@ -37,9 +37,9 @@ def test_runs_trained_with_terms_read_marked_terms(terms_run, monkeypatch):
     engine = type(annotated.engine)
     decode = engine.decode
 
-    def recorded(self, ids, *arguments):
-        inputs.extend(ids)
-        return decode(self, ids, *arguments)
+    def recorded(self, request):
+        inputs.extend(request.sentences)
+        return decode(self, request)
 
     monkeypatch.setattr(engine, "decode", recorded)
     annotated.translate(["I like soccer.", "She sings."])

@@ -3,6 +3,7 @@ from translucid.decoding.constrained_decoding import Constraints as Constraints
 from translucid.decoding.constrained_decoding import Form as Form
 from translucid.decoding.constrained_decoding import RequiredPhrase as RequiredPhrase
 from translucid.decoding.decoding_options import DecodingOptions as DecodingOptions
+from translucid.decoding.decoding_options import SearchRequest as SearchRequest
 from translucid.decoding.hypothesis import Hypothesis as Hypothesis
 from translucid.decoding.hypothesis import NBest as NBest
 from translucid.decoding.hypothesis import Output as Output

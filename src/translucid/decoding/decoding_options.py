@@ -1,12 +1,13 @@
-"""The options of a search, and what every engine derives from them: length limits, length normalization, and loops.
+"""The request of a search, its options, and what every engine derives from them: length limits, normalization, loops.
 
 This module does not import PyTorch: CTranslate2, which needs none, has the same options and limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -77,6 +78,27 @@ class DecodingOptions(OptionGroup):
                 if value != type(self).model_fields[name].default:
                     raise ValueError(f"{name}={value} changes nothing without sample=true: set sample=true as well")
         return self
+
+
+SentenceT = TypeVar("SentenceT")
+
+
+@dataclass(frozen=True)
+class SearchRequest(Generic[SentenceT]):
+    """Sentences of any length whose outputs are searched: pieces of texts for the stages, ids for an engine."""
+
+    sentences: Sequence[SentenceT]
+    """As ids, each with the end token at its end; the end token alone gives the empty output."""
+    options: DecodingOptions
+    on_batch: Callable[[int], None] | None = None
+    """Called now and then with the number of sentences that were finished since the last call."""
+    numbers: Sequence[int] | None = None
+    """The number of each sentence, on which sampling depends together with the seed; 0, 1, … by default."""
+
+    def report(self, count: int) -> None:
+        """Report that this many more sentences are finished."""
+        if self.on_batch and count:
+            self.on_batch(count)
 
 
 Length = TypeVar("Length", float, "Tensor")

@@ -31,7 +31,7 @@ from translucid.decoding.constrained_decoding import (
     RequiredPhrase,
     Unconstrained,
 )
-from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions, length_limit
+from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions, SearchRequest, length_limit
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.maps import forced_log_probs
 from translucid.decoding.pair_scores import pair_scores
@@ -107,12 +107,7 @@ class TorchEngine:
         return TorchEngine(self.model, self.word_starts, self.device, considered, listed, self.opening)
 
     def decode(
-        self,
-        sentences: Sequence[list[int]],
-        options: DecodingOptions,
-        on_batch: Callable[[int], None] | None = None,
-        numbers: Sequence[int] | None = None,
-        constraints: Constraints | None = None,
+        self, request: SearchRequest[list[int]], constraints: Constraints | None = None
     ) -> list[list[Hypothesis]]:
         """Find outputs for sentences of any length, as an `Engine` does. An empty sentence is not searched.
 
@@ -123,18 +118,16 @@ class TorchEngine:
             ValueError: a sentence does not end in the end token.
             UserError: the model's log-probabilities are not finite.
         """
-        eos = self.model.eos
+        sentences, options, eos = request.sentences, request.options, self.model.eos
         for i, sentence in enumerate(sentences):
             if not sentence or sentence[-1] != eos:
                 raise ValueError(f"sentence {i} does not end in the end token {eos}: {sentence[-3:]}")
-        if numbers is None:
-            numbers = range(len(sentences))
+        numbers = range(len(sentences)) if request.numbers is None else request.numbers
         results = [[empty_hypothesis()] for _ in sentences]
         lengths = list(map(len, sentences))
         order = [i for i, length in enumerate(lengths) if length > 1]
         order.sort(key=lambda i: -lengths[i])  # sentences of similar length need little padding
-        if on_batch and len(order) < len(sentences):
-            on_batch(len(sentences) - len(order))
+        request.report(len(sentences) - len(order))
         with evaluating(self.model):
             for batch in batches(order, lengths, self._batch_tokens() // options.rows):
                 ids = [sentences[i] for i in batch]
@@ -142,8 +135,7 @@ class TorchEngine:
                 nbest_lists = self._search(ids, options, batch_numbers, constraints and constraints.of(batch))
                 for i, hypotheses in zip(batch, nbest_lists, strict=True):
                     results[i] = hypotheses
-                if on_batch:
-                    on_batch(len(batch))
+                request.report(len(batch))
         return results
 
     def _batch_tokens(self) -> int:

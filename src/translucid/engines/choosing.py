@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import BY_WORDS, DecodingOptions
+from translucid.decoding.decoding_options import BY_WORDS, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.agreement import TOLERANCE, disagreement, refuse_disagreement
 from translucid.engines.ctranslate2.conventions import is_supported as ctranslate2_supports
@@ -39,20 +39,8 @@ class Engine(Protocol):
     def opened(self, tokenizer: Tokenizer) -> Self:
         """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
 
-    def decode(
-        self,
-        sentences: Sequence[list[int]],
-        options: DecodingOptions,
-        on_batch: Callable[[int], None] | None = None,
-        numbers: Sequence[int] | None = None,
-    ) -> list[list[Hypothesis]]:
+    def decode(self, request: SearchRequest[list[int]]) -> list[list[Hypothesis]]:
         """Return up to `nbest` hypotheses for each sentence, at least one, the best first.
-
-        Args:
-            sentences: the source ids, each with the end token at its end; the end token alone gives the empty output.
-            options: how to search.
-            on_batch: called now and then with the number of sentences that were finished since the last call.
-            numbers: the number of each sentence, on which sampling depends together with the seed; 0, 1, … by default.
 
         Raises:
             UserError: the model's log-probabilities are not finite.

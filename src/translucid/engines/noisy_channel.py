@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from bitext.pair import Pair
 from translucid.data.readers.corpus import sources_of
 from translucid.data.text_pipeline import Piece, TextPipeline
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
@@ -234,7 +234,7 @@ def tune_weights(
         raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with `pairs`.")
     wide_options = channel.widened(options)
     with progress_bar(console, "searching", len(pieces)) as advance:
-        nbest_lists = stages.decode(pieces, wide_options, advance)
+        nbest_lists = stages.decode(SearchRequest(pieces, wide_options, advance))
     with console.status("tuning the weights", is_long=True):
         # Only the ranking depends on the weights: hypotheses are searched and scored once.
         reverse_log_probs = channel.reverse_log_probs(pieces, nbest_lists)

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from translucid.data.text_pipeline import Piece, TextPipeline, translatable
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis, distinct_texts
 from translucid.engines.combinations import CONSTRAINED, refuse_together
 from translucid.engines.term_constraint import TermConstraint
@@ -89,35 +89,30 @@ class SearchStages:
         all_pieces = list(chain.from_iterable(by_text))
         if options.sample:
             # Equal pieces have different random samples, which depend on a piece's position, not on its batch.
-            by_piece = self._distinct_texts(all_pieces, options, on_done, _piece_numbers(by_text, first))
+            numbers = _piece_numbers(by_text, first)
+            by_piece = self._distinct_texts(SearchRequest(all_pieces, options, on_done, numbers))
         else:
             keys = list(map(self._key, all_pieces))
             distinct = dict(zip(keys, all_pieces, strict=True))
             if on_done and len(distinct) < len(all_pieces):
                 on_done(len(all_pieces) - len(distinct))
-            results = self._distinct_texts(list(distinct.values()), options, on_done)
+            results = self._distinct_texts(SearchRequest(list(distinct.values()), options, on_done))
             by_key = dict(zip(distinct, results, strict=True))
             by_piece = list(map(by_key.__getitem__, keys))
         remaining = iter(by_piece)
         return [list(islice(remaining, len(pieces))) for pieces in by_text]
 
-    def _distinct_texts(
-        self,
-        pieces: Sequence[Piece],
-        options: DecodingOptions,
-        on_done: Callable[[int], None] | None = None,
-        numbers: Sequence[int] | None = None,
-    ) -> list[list[Hypothesis]]:
-        """Return for each piece hypotheses with different texts; arguments as those of `decode`."""
+    def _distinct_texts(self, request: SearchRequest[Piece]) -> list[list[Hypothesis]]:
+        """Return for each piece hypotheses with different texts."""
+        pieces = request.sentences
 
         def text_of(index: int, hypothesis: Hypothesis) -> str:
             return self.pipeline.text(pieces[index], hypothesis.tokens)
 
         def search_again(indices: list[int], wider_options: DecodingOptions) -> list[list[Hypothesis]]:
-            return self.decode(list(map(pieces.__getitem__, indices)), wider_options)
+            return self.decode(SearchRequest(list(map(pieces.__getitem__, indices)), wider_options))
 
-        nbest_lists = self.decode(pieces, options, on_done, numbers)
-        return distinct_texts(nbest_lists, options, text_of, search_again)
+        return distinct_texts(self.decode(request), request.options, text_of, search_again)
 
     def _key(self, piece: Piece) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], str]:
         """Return a key that is equal for pieces with the same translation."""
@@ -125,18 +120,13 @@ class SearchStages:
         reads_text = self.pipeline.steps or self.constraints or self.ranking
         return tuple(piece.ids), piece.before, piece.text if reads_text else ""
 
-    def decode(
-        self,
-        pieces: Sequence[Piece],
-        options: DecodingOptions,
-        on_batch: Callable[[int], None] | None = None,
-        numbers: Sequence[int] | None = None,
-    ) -> list[list[Hypothesis]]:
-        """Return up to `nbest` hypotheses for each piece, at least one, the best first; arguments as for an `Engine`.
+    def decode(self, request: SearchRequest[Piece]) -> list[list[Hypothesis]]:
+        """Return up to `nbest` hypotheses for each piece, at least one, the best first.
 
         Raises:
             UserError: the options do not go together with the stages.
         """
+        pieces, options = request.sentences, request.options
         refuse_together(
             {
                 CONSTRAINED: not all(constraint.annotated for constraint in self.constraints),
@@ -147,10 +137,10 @@ class SearchStages:
         )
         search_options = self.ranking.widened(options) if self.ranking else options
         constraints = () if options.sample else self.constraints
-        source_ids = self.pipeline.inputs(pieces)
-        nbest_lists = self.engine.decode(source_ids, search_options, on_batch, numbers)
+        search = SearchRequest(self.pipeline.inputs(pieces), search_options, request.on_batch, request.numbers)
+        nbest_lists = self.engine.decode(search)
         for constraint in constraints:
-            nbest_lists = constraint(pieces, source_ids, nbest_lists, search_options, self.engine)
+            nbest_lists = constraint(pieces, search, nbest_lists, self.engine)
         if self.ranking:
             # Otherwise the ranking might choose a hypothesis that lacks a term.
             for constraint in constraints:

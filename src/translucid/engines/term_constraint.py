@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 from bitext.words import capitalized, folded, linked_words, unspaced, words_without_signs
 from translucid.data.text_pipeline import EncodedPair, Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import DecodingOptions, length_penalty
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest, length_penalty
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.evaluation.quality_checks import restarted
 from translucid.ground.errors import UserError
@@ -288,20 +288,19 @@ class TermConstraint:
     def __call__(
         self,
         pieces: Sequence[Piece],
-        source_ids: Sequence[list[int]],
+        request: SearchRequest[list[int]],
         nbest_lists: Sequence[list[Hypothesis]],
-        options: DecodingOptions,
         engine: Engine,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each piece, replaced by better ones where the best free one lacks a term.
 
         Args:
             pieces: the source pieces.
-            source_ids: the source ids that the model has read for each piece.
+            request: what the engine has searched: the source ids that the model has read for each piece, and options.
             nbest_lists: the hypotheses of each piece, the best first.
-            options: the options of the search.
             engine: the engine that has found them.
         """
+        source_ids, options = request.sentences, request.options
         constrained = [*nbest_lists]
         sentences = []
         for number, (piece, ids, nbest) in enumerate(zip(pieces, source_ids, nbest_lists, strict=True)):
@@ -443,9 +442,8 @@ class TermConstraint:
         if phrases_by_sentence:
             constraints = Constraints([*phrases_by_sentence.values()], self._forms.edges)
             wide_options = options.model_copy(update={"beam": max(options.beam, NARROWEST)})
-            nbest_lists = self.torch_engine().decode(
-                [tasks[i].input_ids for i in phrases_by_sentence], wide_options, constraints=constraints
-            )
+            request = SearchRequest([tasks[i].input_ids for i in phrases_by_sentence], wide_options)
+            nbest_lists = self.torch_engine().decode(request, constraints)
             hypotheses.update(zip(phrases_by_sentence, nbest_lists, strict=True))
         return hypotheses
 

@@ -22,7 +22,7 @@ from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
+from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import TOLERANCE, disagreement
@@ -92,9 +92,10 @@ def trials(
     is_meaningful = True
     for tuned in configurations:
         engine = engine_for(torch_engine, tokenizer, tuned, shortlists.get(tuned.considered))
-        engine.decode(sources[:8], options)  # the first batch allocates memory and starts threads: it is not timed
+        # The first batch allocates memory and starts threads: it is not timed.
+        engine.decode(SearchRequest(sources[:8], options))
         started = time.perf_counter()
-        nbest_lists = engine.decode(sources, options)
+        nbest_lists = engine.decode(SearchRequest(sources, options))
         seconds = time.perf_counter() - started
         texts = [pipeline.text(piece, nbest[0].tokens) for piece, nbest in zip(pieces, nbest_lists, strict=True)]
         if first_texts:
@@ -161,7 +162,8 @@ def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pai
     """
     torch_engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source(sources_of(pairs))]
-    nbest_lists = engine_for(torch_engine, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
+    request = SearchRequest(sources, DecodingOptions(beam=1, max_loops=0))
+    nbest_lists = engine_for(torch_engine, tokenizer, tuned, None).decode(request)
     return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in nbest_lists]
 
 

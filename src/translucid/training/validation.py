@@ -29,7 +29,7 @@ from translucid.data.readers.corpus import sources_of
 from translucid.data.stores.context import ContextCorpus
 from translucid.data.stores.encoded import EncodedCorpus, WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.evaluation.metrics import Criterion, reference_sets
 from translucid.ground.special import SPECIAL
@@ -309,7 +309,7 @@ class TextValidator(PairsValidator):
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Translate this process's share of the sentences."""
         ids, opening = workers.share(self.ids), self.tokenizer.target_opening
-        hypotheses = TorchEngine(model, opening=opening).decode(ids, self.decoding)
+        hypotheses = TorchEngine(model, opening=opening).decode(SearchRequest(ids, self.decoding))
         return [best[0].tokens for best in hypotheses]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.probes.hostile.generating import each
 from tests.probes.hostile.tally import Tally
-from translucid.decoding.decoding_options import DecodingOptions, length_limit
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest, length_limit
 from translucid.decoding.search import TorchEngine
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
@@ -98,7 +98,7 @@ def _search(number: int, sharpness: float, sentences: list[list[int]], settings:
     network = model(number, sharpness)
     starts = torch.arange(V) % 2 == 0
     sources = [[*ids, network.eos] for ids in sentences]
-    results = TorchEngine(network, starts).decode(sources, decoding)
+    results = TorchEngine(network, starts).decode(SearchRequest(sources, decoding))
     assert len(results) == len(sources)
     limits = [length_limit(len(ids) - 1, decoding, network.max_length) for ids in sources]
     for ids, nbest, limit in zip(sources, results, limits, strict=True):

@@ -40,6 +40,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import (
     CandidateVocabulary,
     DecodingOptions,
+    SearchRequest,
     find_loop,
     has_repetition,
     length_limit,
@@ -293,18 +294,12 @@ class CTranslate2Engine:
         full_engine = cls.of(torch_engine, tokenizer)
         return largest_difference(torch_engine.forced, full_engine.forced, tokenizer, full_engine.positions)
 
-    def decode(
-        self,
-        sentences: Sequence[list[int]],
-        options: DecodingOptions,
-        on_batch: Callable[[int], None] | None = None,
-        numbers: Sequence[int] | None = None,
-    ) -> list[list[Hypothesis]]:
-        """Return up to `nbest` hypotheses for each sentence; arguments as for an `Engine`."""
+    def decode(self, request: SearchRequest[list[int]]) -> list[list[Hypothesis]]:
+        """Return up to `nbest` hypotheses for each sentence."""
+        sentences, options = request.sentences, request.options
         if options.sample or options.beam > WIDEST or options.min_length > 1:
             require_pytorch(f"sampling, a beam above {WIDEST} or a minimum length above 1")
-            return self.torch_engine().decode(sentences, options, on_batch, numbers)
-        report = on_batch or (lambda count: None)
+            return self.torch_engine().decode(request)
         results = [[empty_hypothesis()] for _ in sentences]
         max_length = self.longest or self.positions
         accepted: list[Task] = []
@@ -316,7 +311,7 @@ class CTranslate2Engine:
                     accepted.append(task)
                 else:
                     fallback.append(task)
-        report(len(sentences) - len(accepted) - len(fallback))
+        request.report(len(sentences) - len(accepted) - len(fallback))
         accepted.sort(key=lambda task: -len(task.ids))
         searches: Iterable[Search] = self._search_in_calls(accepted, options)
         for attempt in range(ATTEMPTS):
@@ -325,7 +320,7 @@ class CTranslate2Engine:
                 hypotheses = self._hypotheses(task, wait_for(answer), options, cut=attempt > 0)
                 if hypotheses:
                     results[task.number] = hypotheses
-                    report(1)
+                    request.report(1)
                 elif task.needs_torch:
                     fallback.append(task)
                 else:
@@ -335,7 +330,7 @@ class CTranslate2Engine:
         if fallback:
             for task, hypotheses in zip(fallback, self._decode_fallback(fallback, options), strict=True):
                 results[task.number] = hypotheses
-            report(len(fallback))
+            request.report(len(fallback))
         return results
 
     def _decode_fallback(self, tasks: Sequence[Task], options: DecodingOptions) -> list[list[Hypothesis]]:
@@ -345,7 +340,7 @@ class CTranslate2Engine:
             UserError: a source is too long for the converted model, and there is no PyTorch.
         """
         if has_pytorch():
-            return self.torch_engine().decode([task.ids for task in tasks], options)
+            return self.torch_engine().decode(SearchRequest([task.ids for task in tasks], options))
         max_length = self.longest or self.positions
         strict_options = options.model_copy(update={"no_repeat_ngram": 2, "max_loops": 0})
         results = []

@@ -21,7 +21,13 @@ import numpy as np
 
 from bitext.cancellation import is_cancellable
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions, length_limit
+from translucid.decoding.decoding_options import (
+    BY_WORDS,
+    CandidateVocabulary,
+    DecodingOptions,
+    SearchRequest,
+    length_limit,
+)
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.engines.agreement import largest_difference
 from translucid.engines.converted import (
@@ -189,17 +195,11 @@ class OnnxEngine:
         longest = torch_engine.model.max_length or POSITIONS
         return largest_difference(torch_engine.forced, full_engine.stepwise, tokenizer, longest)
 
-    def decode(
-        self,
-        sentences: Sequence[list[int]],
-        options: DecodingOptions,
-        on_batch: Callable[[int], None] | None = None,
-        numbers: Sequence[int] | None = None,
-    ) -> list[list[Hypothesis]]:
-        """Return up to `nbest` hypotheses for each sentence; arguments as for an `Engine`."""
+    def decode(self, request: SearchRequest[list[int]]) -> list[list[Hypothesis]]:
+        """Return up to `nbest` hypotheses for each sentence."""
+        sentences, options = request.sentences, request.options
         if options.sample or options.no_repeat_ngram:
-            return self.torch_engine().decode(sentences, options, on_batch, numbers)
-        report = on_batch or (lambda count: None)
+            return self.torch_engine().decode(request)
         results = [[empty_hypothesis()] for _ in sentences]
         accepted: list[int] = []
         fallback: list[int] = []
@@ -207,7 +207,7 @@ class OnnxEngine:
             if len(ids) > 1:
                 fits = max(len(ids), self._limit(ids, options) + 1) <= self.positions
                 (accepted if fits else fallback).append(number)
-        report(len(sentences) - len(accepted) - len(fallback))
+        request.report(len(sentences) - len(accepted) - len(fallback))
         accepted.sort(key=lambda number: -len(sentences[number]))  # sentences of similar length need little padding
         size = max(1, min(ROWS // options.beam, BATCH))
         batches = list(batched(accepted, size))
@@ -215,12 +215,12 @@ class OnnxEngine:
         for batch, nbest_lists in zip(batches, self._search(batch_sources, options), strict=True):
             for number, hypotheses in zip(batch, nbest_lists, strict=True):
                 results[number] = hypotheses
-            report(len(batch))
+            request.report(len(batch))
         if fallback:
-            by_torch = self.torch_engine().decode([sentences[i] for i in fallback], options)
+            by_torch = self.torch_engine().decode(SearchRequest([sentences[i] for i in fallback], options))
             for number, hypotheses in zip(fallback, by_torch, strict=True):
                 results[number] = hypotheses
-            report(len(fallback))
+            request.report(len(fallback))
         return results
 
     def _search(

@@ -102,6 +102,21 @@ class TextFile(NamedTuple):
         return self.bom + splice(self.text, encodable).encode(self.encoding, "xmlcharrefreplace")
 
 
+class LineNumbers:
+    """The numbers, from 1, of the lines of a text, which are counted from the last one that was asked for."""
+
+    def __init__(self, text: str) -> None:
+        """Start in the first line."""
+        self._text, self._offset, self._number = text, 0, 1
+
+    def at(self, offset: int) -> int:
+        """Return the number of the line of a character; for one before the last, that of the last."""
+        if offset > self._offset:
+            self._number += self._text.count("\n", self._offset, offset)
+            self._offset = offset
+        return self._number
+
+
 _NUMERAL = r"[(\[]?(?=[{0}])C{{0,3}}(?:XC|XL|L?X{{0,3}})(?:IX|IV|V?I{{0,3}})[.)\]:]?"
 _LONG_NUMERAL = re.compile(_NUMERAL.format("IVXLC][IVXLC"))
 _ANY_NUMERAL = re.compile(_NUMERAL.format("IVXLC"), re.IGNORECASE)

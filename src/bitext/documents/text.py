@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import DIRECTION_SIGNS, TextFile, is_numeral
+from bitext.documents.spans import DIRECTION_SIGNS, LineNumbers, TextFile, is_numeral
 from bitext.documents.tagged_text import TaggedText
 from bitext.languages import Languages
 from bitext.protected_spans import Edit
@@ -25,14 +25,12 @@ class Text:
         self._file = file
         self._spans: list[tuple[int, int]] = []
         self.segments = SegmentList(file.name)
-        counted, line = 0, 1
+        lines = LineNumbers(file.text)
         for match in _LINE.finditer(file.text):
             start, end = match.span()
             if any(map(str.isalpha, match[0])) and not is_numeral(match[0]):
-                line += file.text.count("\n", counted, start)
-                counted = start
                 self._spans.append((start, end))
-                self.segments.add(Segment(TaggedText(match[0]), f"line {line}"))
+                self.segments.add(Segment(TaggedText(match[0]), f"line {lines.at(start)}"))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the text with translations, each in one line."""

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from bitext.cancellation import between_steps
 from bitext.documents.document import MOST_PARTS, Segment, SegmentList, Target, TooManyParts
 from bitext.documents.markup.html_elements import IMPLIED, VOID, Attribute, Tag, is_inline
-from bitext.documents.spans import BLANK_OF_HTML, DIRECTION_OF_HTML, Part, Span, Spans, TextFile, spanned
+from bitext.documents.spans import BLANK_OF_HTML, DIRECTION_OF_HTML, LineNumbers, Part, Span, Spans, TextFile, spanned
 from bitext.documents.tagged_text import Side
 from bitext.errors import UserError
 from bitext.languages import Languages, new_direction, same_language, usual_code
@@ -80,7 +80,7 @@ class Html:
         self._stated = list[Edit]()  # the changes of the writing direction
         self._open: list[_OpenElement] = []
         self._parts: list[Part] = []
-        self._line, self._line_offset = 1, 0
+        self._lines = LineNumbers(file.text)
         self.segments = SegmentList(file.name)
         for token in tokens(file.text):
             if token.kind == "closes":
@@ -236,11 +236,8 @@ class Html:
 
     def _add(self, span: Span, suffix: str, quote: str | None) -> None:
         """Add a segment; `quote`: the quote around the value of an attribute, which may be "", or None for text."""
-        if span.start > self._line_offset:
-            self._line += self._file.text.count("\n", self._line_offset, span.start)
-            self._line_offset = span.start
         self._spans.add(len(self.segments), span, lambda words: self._written(words, quote))
-        self.segments.add(Segment(span.marked, f"line {self._line}{suffix}"))
+        self.segments.add(Segment(span.marked, f"line {self._lines.at(span.start)}{suffix}"))
 
     def _written(self, words: str, quote: str | None) -> str:
         escaped = escape(words, quote=False).replace("\xa0", self._hard_space)

@@ -30,8 +30,7 @@ from bitext.documents.office.cell_references import (
 )
 from bitext.documents.office.ooxml import CHARTS, NAMESPACES, Dialect, add_paragraph, parts, read_drawing, related
 from bitext.documents.office.string_tables import FIRST_ROWS, StringTable, has_head, is_number, string_table
-from bitext.documents.spans import Spans
-from bitext.documents.strings.messages import is_language, message_spans, message_writer
+from bitext.documents.strings.messages import add_message, is_language
 from bitext.documents.strings.table import MOST_NAMED
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_file import (
@@ -534,11 +533,8 @@ def _add_message(
         place: the position in the document.
         existing: the existing translation.
     """
-    spans, write_words, name = Spans(text), message_writer(text), prefix(tag)
-    first = len(document.segments)
-    for span in message_spans(text):
-        spans.add(document.segments.add(Segment(span.marked, place, existing)), span, write_words)
-    numbers = range(first, len(document.segments))
+    numbers, spans = add_message(document.segments, text, Segment(TaggedText(""), place, existing))
+    name = prefix(tag)
 
     def write(targets: Targets, render: Render) -> str:
         item = f'<{name}t xml:space="preserve">{_written(spans.filled(targets))}</{name}t>'

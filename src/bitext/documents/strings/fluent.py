@@ -11,7 +11,7 @@ from functools import partial
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import Part, Span, Spans, TextFile, spanned
+from bitext.documents.spans import LineNumbers, Part, Span, Spans, TextFile, spanned
 from bitext.documents.strings.messages import DIVIDER, divided, is_language, tagged_parts, wraps
 from bitext.documents.tagged_text import Side
 from bitext.errors import UserError
@@ -66,7 +66,7 @@ class Fluent:
         """
         self.file, self.segments = file, SegmentList(file.name)
         self._spans = Spans(file.text)
-        self._line, self._line_offset = 1, 0
+        self._lines = LineNumbers(file.text)
         self._added: list[tuple[Span, Segment]] = []  # the segments of the current entry
         self._entries = 0
         self._junk: int | None = None  # the offset of the first line that is no entry
@@ -145,10 +145,7 @@ class Fluent:
         if span is None or not is_language(span.marked.text, name):
             return
         # The variants of a selection come after the text around it, so lines are not in order.
-        line = self.file.text.count("\n", self._line_offset, span.start) + self._line
-        if span.start > self._line_offset:
-            self._line, self._line_offset = line, span.start
-        self._added.append((span, Segment(span.marked, f"line {line}", note=note)))
+        self._added.append((span, Segment(span.marked, f"line {self._lines.at(span.start)}", note=note)))
 
     def _pattern(self, offset: int, variants: list[list[Part]], depth: int) -> tuple[list[Part], int]:
         """Return the parts of a pattern and its end; the parts of variants in it are added to `variants`."""

@@ -9,6 +9,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -224,16 +225,27 @@ def read(name: str, content: bytes, languages: Languages) -> JsonStrings:
         UserError: the file is not JSON, or nested too deep.
     """
     file, arb = TextFile.of(name, content), name.lower().endswith(".arb")
-    try:
+    with explained(name):
         # Only the metadata of an .arb is kept; other files are only checked, without objects that fill the memory.
-        object_hook = dict if arb else _discard
-        parsed = json.loads(file.text, parse_int=_discard, parse_float=_discard, object_pairs_hook=object_hook)
+        object_hook = dict if arb else discard
+        parsed = json.loads(file.text, parse_int=discard, parse_float=discard, object_pairs_hook=object_hook)
         return JsonStrings(file, parsed, languages, arb=arb)
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Turn the errors of invalid JSON into user errors.
+
+    Raises:
+        UserError: a file is not JSON, or nested too deep.
+    """
+    try:
+        yield
     except JSONDecodeError as error:
         raise UserError(f"is not JSON: {error.msg}", file=name, line=error.lineno) from error
     except RecursionError:
         raise UserError("is nested too deep", file=name) from None
 
 
-def _discard(value: object) -> None:
-    return None
+def discard(value: object) -> None:
+    """Leave out a part of JSON that is only checked."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from typing import NamedTuple
 
+from bitext.documents.document import Segment, SegmentList
 from bitext.documents.markup.html_elements import BLOCKS, VOID
-from bitext.documents.spans import Part, Span, spanned
+from bitext.documents.spans import Part, Span, Spans, spanned
 from bitext.documents.strings.documentation_markup import Markup, markup_of, markup_parts
 from bitext.documents.tagged_text import Side
 from bitext.protected_spans import (
@@ -128,6 +130,31 @@ def message_spans(
         if message.key is None and not is_language(text):
             return []
     return list(message.spans(0, len(text)))
+
+
+def add_message(
+    segments: SegmentList,
+    text: str,
+    template: Segment,
+    *,
+    syntax: PlaceholderSyntax = PlaceholderSyntax.message,
+    accelerators: bool = False,
+    doubled: bool | None = None,
+) -> tuple[range, Spans]:
+    """Add the spans of a message as segments, and return their numbers, none without text, and the spans.
+
+    Args:
+        segments: the segments of the document.
+        text: the message, without escapes of its format.
+        template: a segment with the place, the note and the existing translation.
+        syntax: the syntax of its placeholders.
+        accelerators: as for `message_spans`.
+        doubled: as for `message_spans`.
+    """
+    spans, write, first = Spans(text), message_writer(text, doubled=doubled), len(segments)
+    for span in message_spans(text, syntax=syntax, accelerators=accelerators, doubled=doubled):
+        spans.add(segments.add(replace(template, source=span.marked)), span, write)
+    return range(first, len(segments)), spans
 
 
 def message_writer(text: str, *, doubled: bool | None = None) -> Callable[[str], str]:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from bitext.documents.document import Segment, sentence
+from bitext.documents.strings.messages import add_message
 from bitext.documents.strings.plural_forms import PluralForms, place_of_form
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xliff import refuse_other_languages
 from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile, escaped, margin, opened, with_attributes
-from bitext.documents.xml.xml_messages import Message, add_message
+from bitext.documents.xml.xml_messages import Message
 from bitext.errors import UserError
 from bitext.languages import Languages, short_code, usual_code
 from bitext.protected_spans import PlaceholderSyntax
@@ -156,15 +157,10 @@ class _Reader:
             if element:
                 existing, raw = element.text, self.file.raw(element.inner, element.inner_end)
             template = Segment(TaggedText(""), place, existing if keep_existing and existing else None, note)
-            message = add_message(
-                self.document.segments,
-                text,
-                template,
-                self.line_end,
-                syntax=PlaceholderSyntax.numbered,
-                accelerators=True,
+            added = add_message(
+                self.document.segments, text, template, syntax=PlaceholderSyntax.numbered, accelerators=True
             )
-            yield _Text(message, raw)
+            yield _Text(Message(*added, self.line_end), raw)
 
     def _count_of_forms(self, elements: list[Element]) -> int:
         """Return the number of plural forms: that of the file if it is for the target language, else Qt's."""

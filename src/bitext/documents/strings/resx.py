@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from bitext.documents.document import Segment
-from bitext.documents.strings.messages import is_language
+from bitext.documents.strings.messages import add_message, is_language
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_file import CDATA, Render, SlottedXml, Targets, XmlFile, written_in_cdata
-from bitext.documents.xml.xml_messages import Message, add_message
+from bitext.documents.xml.xml_messages import Message
 from bitext.languages import Languages
 from bitext.readers.xml_elements import Element
 
@@ -43,7 +43,7 @@ def _is_text(data: Element, note: str) -> bool:
 
 
 def _add(document: SlottedXml, value: Element, template: Segment, line_end: str) -> None:
-    message = add_message(document.segments, value.text, template, line_end)
+    message = Message(*add_message(document.segments, value.text, template), line_end)
     if message.numbers:
         is_cdata = len(value.parts) == 1 and getattr(value.parts[0], "kind", "") == "cdata"
         document.add_slot(value.inner, value.inner_end, message.numbers, partial(_written, message, is_cdata))

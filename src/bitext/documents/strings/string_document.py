@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import Spans, TextFile
-from bitext.documents.strings.messages import message_spans, message_writer
+from bitext.documents.spans import LineNumbers, Spans, TextFile
+from bitext.documents.strings.messages import add_message
+from bitext.documents.tagged_text import TaggedText
 from bitext.protected_spans import Edit
 
 
@@ -56,7 +57,7 @@ class Strings:
         self.file = file
         self.segments = SegmentList(file.name)
         self._strings: list[_String] = []
-        self._line, self._line_offset = 1, 0
+        self._lines = LineNumbers(file.text)
 
     def add(
         self,
@@ -80,14 +81,9 @@ class Strings:
             existing: the existing translation.
             doubled: whether apostrophes are written twice, as for `message_spans`.
         """
-        self._line += self.file.text.count("\n", self._line_offset, start)
-        self._line_offset = max(self._line_offset, start)
-        spans, write_words = Spans(text), message_writer(text, doubled=doubled)
-        first = len(self.segments)
-        for span in message_spans(text, doubled=doubled):
-            number = self.segments.add(Segment(span.marked, f"line {self._line}", existing, note))
-            spans.add(number, span, write_words)
-        self._strings.append(_String(start, end, range(first, len(self.segments)), spans, write))
+        template = Segment(TaggedText(""), f"line {self._lines.at(start)}", existing, note)
+        numbers, spans = add_message(self.segments, text, template, doubled=doubled)
+        self._strings.append(_String(start, end, numbers, spans, write))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations, each escaped as its format requires."""

@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
+from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import Spans, TextFile
+from bitext.documents.spans import LineNumbers, Spans, TextFile
+from bitext.documents.strings.json_strings import discard, explained
 from bitext.documents.strings.messages import is_language, message_spans
 from bitext.documents.strings.plural_forms import ORDER, categories, place_of_form
 from bitext.documents.tagged_text import TaggedText
@@ -36,13 +37,9 @@ def read(name: str, content: bytes, languages: Languages) -> StringCatalog:
         UserError: the file is not a catalog, is for another source language, or the target language is unknown.
     """
     file = TextFile.of(name, content)
-    try:
-        json.loads(file.text, parse_int=_discard, parse_float=_discard, object_pairs_hook=_discard)
+    with explained(name):
+        json.loads(file.text, parse_int=discard, parse_float=discard, object_pairs_hook=discard)
         return StringCatalog(file, languages)
-    except JSONDecodeError as error:
-        raise UserError(f"is not JSON: {error.msg}", file=name, line=error.lineno) from error
-    except RecursionError:
-        raise UserError("is nested too deep", file=name) from None
 
 
 class _Leaf(NamedTuple):
@@ -103,11 +100,9 @@ class StringCatalog:
         self._forms = categories(languages[1])
         self._style = JsonStyle.of(file)
         self._strings: list[_String] = []
-        line = counted = 0
+        lines = LineNumbers(text)
         for entry in entries:
-            line += text.count("\n", counted, entry.key_start)
-            counted = entry.key_start
-            self._add(entry, f"line {line + 1}")
+            self._add(entry, f"line {lines.at(entry.key_start)}")
 
     def _value(self, member: Member) -> Any:
         return json.loads(self.file.text[member.start : member.end])
@@ -240,10 +235,6 @@ def _resolved(plan: Any, targets: Mapping[int, Target]) -> Any:
 def _object(value: object) -> dict[str, Any]:
     """Return a value that is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
-
-
-def _discard(value: object) -> None:
-    return None
 
 
 DEEPEST = 200

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from bitext.documents.document import Segment, SegmentList, Target
-from bitext.documents.spans import DIRECTION_SIGNS, LINE_END, Part, Span, Spans, TextFile, spanned
+from bitext.documents.spans import DIRECTION_SIGNS, LINE_END, LineNumbers, Part, Span, Spans, TextFile, spanned
 from bitext.documents.tagged_text import LINE_BREAKS, Side, TaggedText, outer_space
 from bitext.errors import UserError
 from bitext.languages import Languages
@@ -344,13 +344,11 @@ class Subtitles:
         self._end = file.line_end
         self.segments = SegmentList(file.name)
         self._groups: list[list[_Utterance]] = []
-        line, counted = 1, 0
+        numbers = LineNumbers(file.text)
         shown = list(captions(file, web=web))
         lines = rolling_lines(file.text, [(caption.start, caption.end) for caption in shown], self._decoded)
         utterances = self._rolling(shown, lines) if lines else self._utterances(shown)
         for group in _grouped(utterances):
-            start = group[0].span.start
-            line, counted = line + file.text.count("\n", counted, start), start
             marked = group[0].span.marked
             if len(group) > 1:
                 marked = TaggedText(" ".join(utterance.span.marked.text for utterance in group))
@@ -358,7 +356,7 @@ class Subtitles:
             if group[0].is_only_turn:
                 seconds = sum(utterance.caption.ends - utterance.caption.begins for utterance in group)
                 longest = max(int(FASTEST * seconds), len(marked.text))
-            self.segments.add(Segment(marked, f"line {line}", longest=longest))
+            self.segments.add(Segment(marked, f"line {numbers.at(group[0].span.start)}", longest=longest))
             self._groups.append(group)
 
     def _rolling(self, captions: Sequence[Caption], lines: Sequence[RollingLine]) -> Iterator[_Utterance]:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
-from bitext.documents.document import Segment, SegmentList
 from bitext.documents.spans import Spans
 from bitext.documents.strings.messages import (
     DIVIDER,
     line_breaks,
-    message_spans,
-    message_writer,
     tagged_parts,
 )
 from bitext.documents.tagged_text import matched_tags
 from bitext.documents.xml.xml_file import Divider, Item, Targets, escaped, unplaced
-from bitext.protected_spans import PlaceholderSyntax
 
 _SPACE = re.compile(r"[ \t\r\n]+")
 
@@ -65,28 +60,3 @@ class Message(NamedTuple):
     def written(self, targets: Targets) -> str:
         """Return the message with translations, escaped for XML."""
         return escaped(self.spans.filled(targets)).replace("\n", self.line_end)
-
-
-def add_message(
-    segments: SegmentList,
-    text: str,
-    template: Segment,
-    line_end: str,
-    *,
-    syntax: PlaceholderSyntax = PlaceholderSyntax.message,
-    accelerators: bool = False,
-) -> Message:
-    """Add the segments of a message: one, or one for each case of an ICU message.
-
-    Args:
-        segments: the segments of the document.
-        text: the message, without escapes of XML.
-        template: a segment with the place, the note and the existing translation.
-        line_end: the line end of the file.
-        syntax: the syntax of placeholders in the message.
-        accelerators: whether `_` or `&` may mark the letter of an access key.
-    """
-    spans, write, first = Spans(text), message_writer(text), len(segments)
-    for span in message_spans(text, syntax=syntax, accelerators=accelerators):
-        spans.add(segments.add(replace(template, source=span.marked)), span, write)
-    return Message(range(first, len(segments)), spans, line_end)

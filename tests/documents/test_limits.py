@@ -21,7 +21,7 @@ from bitext.documents.document import (
     max_segments,
     read_document,
 )
-from bitext.documents.markup import html, markdown_inline
+from bitext.documents.markup import html, markdown
 from bitext.documents.strings import yaml_strings
 from bitext.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
@@ -81,7 +81,7 @@ def test_a_list_of_segments_says_their_numbers():
         ("a.html", html, "<p>one<b>two</b>three", 5),
         ("a.html", spans, "<p>one<b>two</b>three", 5),
         ("a.json", spans, '["one<br>two<br>three"]', 5),
-        ("a.md", markdown_inline, "one *two* *three*", 6),
+        ("a.md", markdown, "one *two* *three*", 6),
         ("a.srt", spans, f"1\n{TIMES}\none <i>two</i> three\n", 5),
     ],
 )

@@ -147,6 +147,6 @@ def test_the_markup_of_documentation(comment, text, sources, marks):
 def test_a_number_is_one_stand_in():
     source = TaggedText("She sings at 10:30.", syntax=PlaceholderSyntax.prose)
     strategy = PlaceholderStrategy.first(source).after("Canta a las 1030.")
-    (name,) = strategy.stand_ins
-    assert strategy.after(f"Canta a las {name}.") is None
-    assert strategy.target(f"Canta a las {name}.", []).text == "Canta a las 10:30."
+    (stand_in,) = strategy.stand_ins
+    assert strategy.after(f"Canta a las {stand_in.word}.") is None
+    assert strategy.target(f"Canta a las {stand_in.word}.", []).text == "Canta a las 10:30."

@@ -58,9 +58,11 @@ def distill(call, files, teacher, tmp_path):  # noqa: F811
     """Return distill("--text", file), which runs the command; the student is in `distill.out`."""
     out = tmp_path / "student"
 
-    def call_distill(*arguments, teachers=(teacher,), settings=(), student=STUDENT):
-        common = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--out", out, "--nbest", 3]
-        return call("distill", *teachers, *common, "--no-report", *arguments, "--set", *student, *settings)
+    def call_distill(*arguments, teachers=(teacher,), settings=(), student=STUDENT, report=False):
+        common = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--out", out, "--choose", "nearest:3"]
+        if not report:
+            common += ["--skip", "report"]
+        return call("distill", *teachers, *common, *arguments, "--set", *student, *settings)
 
     call_distill.out, call_distill.folder = out, out / "distillation"
     return call_distill

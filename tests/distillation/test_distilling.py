@@ -67,7 +67,7 @@ def test_a_repeated_command_does_nothing_again_and_other_inputs_are_refused(dist
 
 
 def test_a_reverse_run_translates_text_back_and_scores_translations(distill, files, reverse_run):
-    outcome = distill("--target-text", files / "target.txt", "--reverse", reverse_run, "--filter-worst", "0.2")
+    outcome = distill("--target-text", files / "target.txt", "--reverse", f"{reverse_run}:0.2")
     assert outcome.code == 0, outcome.err
     synthetic = rows(distill.folder / "synthetic.tsv")
     assert {tuple(row) for row in synthetic} <= {(row[0], row[2]) for row in rows(distill.folder / "decoded.tsv")}
@@ -84,7 +84,7 @@ def test_a_reverse_run_translates_text_back_and_scores_translations(distill, fil
     assert len(rows(distill.folder / "distilled.tsv")) == counts["kept"] == len(clean) - removed
 
 
-@pytest.mark.parametrize("choice", ["mbr", "sample", "best"])
+@pytest.mark.parametrize("choice", ["mbr:3", "sample", "best"])
 def test_other_choices_write_the_same_each_time(distill, choice, teacher, tmp_path):
     outcome = distill("--choose", choice, "--engine", "torch")
     assert outcome.code == 0, outcome.err
@@ -99,10 +99,8 @@ def test_an_ensemble_packed_text_and_held_out_pairs(distill, call, teacher, file
     packed.write_bytes(gzip.compress((files / "text.txt").read_bytes()))
     out = tmp_path / "other"
     arguments = ["--pairs", files / "pairs.tsv", "--text", packed, "--out", out, "--choose", "best", "--beam", 1]
-    arguments.append("--no-align")
-    outcome = call(
-        "distill", teacher, teacher, *arguments, "--no-report", "--set", "training.max_steps=1", "model.width=16"
-    )
+    arguments += ["--skip", "align", "--skip", "report"]
+    outcome = call("distill", teacher, teacher, *arguments, "--set", "training.max_steps=1", "model.width=16")
     assert outcome.code == 0, outcome.err
     assert not RunFolder(out).configuration().training.guided_alignment
     assert not (out / "distillation" / "distilled.align").exists()
@@ -112,15 +110,12 @@ def test_an_ensemble_packed_text_and_held_out_pairs(distill, call, teacher, file
 
 def test_a_student_with_the_vocabulary_and_the_probabilities_of_its_teachers(distill, teacher, reverse_run, files):
     settings = [setting for setting in STUDENT if not setting.startswith("data.tokenizer")]
-    arguments = ["--vocabulary", "teacher", "--word-level", "0.5"]
-    outcome = distill(*arguments, teachers=(teacher, teacher), student=settings)
+    outcome = distill("--vocabulary", "teacher:0.5", teachers=(teacher, teacher), student=settings)
     assert outcome.code == 0, outcome.err
     assert RunFolder(distill.out).tokenizer().fingerprint == RunFolder(teacher).tokenizer().fingerprint
     digest = RunFolder(distill.out).model_digest()
     changed = distill("--vocabulary", "teacher", "--overwrite", teachers=(teacher, teacher), student=settings)
     assert changed.code == 0 and RunFolder(distill.out).model_digest() != digest
-    refused = distill("--word-level", "0.5", student=settings)
-    assert refused.code == 2 and "--vocabulary teacher" in refused.err
     refused = distill("--vocabulary", "teacher")
     assert refused.code == 2 and "the vocabulary of the teacher can't be changed" in refused.err
 
@@ -139,7 +134,7 @@ def quick_report(monkeypatch):
 
 
 def test_teacher_and_student_are_measured_and_the_fastest_way_is_kept(distill, files, quick_report):
-    outcome = distill("--report", "--test", files / "valid.tsv", "--size", "1GB")
+    outcome = distill("--test", files / "valid.tsv", "--limit", "1GB", report=True)
     assert outcome.code == 0, outcome.err
     assert quick_report == [[str(distill.folder / "test.tsv")]]
     assert "is translated by student" in outcome.err
@@ -151,15 +146,15 @@ def test_teacher_and_student_are_measured_and_the_fastest_way_is_kept(distill, f
     assert "float32" in checked["before"] and "with float32" in outcome.err
     # The record of the stage is stored separately from the figures.
     assert len(json.loads((distill.folder / "report.json").read_text())["systems"]) == 12
-    repeated = distill("--report", "--test", files / "valid.tsv", "--size", "1GB")
+    repeated = distill("--test", files / "valid.tsv", "--limit", "1GB", report=True)
     assert repeated.code == 0 and repeated.err.count("done before") == 6 and len(quick_report) == 1
-    bounded = distill("--report", "--test", files / "valid.tsv", "--size", "1KB")
+    bounded = distill("--test", files / "valid.tsv", "--limit", "1KB", report=True)
     assert bounded.code == 0 and "warning: no student is within 0.001 MB" in bounded.err and len(quick_report) == 2
 
 
 def test_the_preset_is_the_largest_for_the_data_within_the_bound(teacher, tmp_path):
     def chosen(pairs, size=None, **options):
-        request = Request((teacher,), tmp_path, bounds=Bounds.of(size=size), **options)
+        request = Request((teacher,), tmp_path, bounds=Bounds.of(*filter(None, [size])), **options)
         return chosen_preset(request, pairs)
 
     assert chosen(100) == chosen(10**7, "1KB") == [*STUDENTS][-1]
@@ -178,13 +173,19 @@ REFUSED = {
     "no file": (["--pairs", "none.tsv"], "can't be read"),
     "one side": (["--pairs", "text.en"], "its partner is missing"),
     "blank text": (["--text", "blank.txt", "--valid", "valid.tsv"], "nothing is left to translate"),
-    "wrong size": (["--pairs", "pairs.tsv", "--size", "ten"], "is not a positive number with a unit"),
+    "wrong size": (["--pairs", "pairs.tsv", "--limit", "ten"], "is not a positive number with a unit"),
     "other directions": (
         ["--pairs", "pairs.tsv:en-es", "--valid", "valid.tsv:es-en"],
         "the files have several directions",
     ),
     "wrong setting": (["--pairs", "pairs.tsv", "--set", "model.widht=3"], "Did you mean"),
-    "no such preset": (["--pairs", "pairs.tsv", "--preset", "studnet-demo"], "Did you mean 'student-demo'"),
+    "two presets": (["--pairs", "pairs.tsv", "--student", "tiny", "--student", "small"], "one preset, not tiny and"),
+    "no file of settings": (["--pairs", "pairs.tsv", "--student", "none.yaml"], "is neither a file nor a built-in"),
+    "no such choice": (["--pairs", "pairs.tsv", "--choose", "best:3"], "is none of nearest:N, best, mbr:N and sample"),
+    "no hypotheses": (["--pairs", "pairs.tsv", "--choose", "mbr:0"], "chooses among too few"),
+    "wrong vocabulary": (["--pairs", "pairs.tsv", "--vocabulary", "own:0.5"], "is none of own, teacher"),
+    "too large a share": (["--pairs", "pairs.tsv", "--vocabulary", "teacher:1.5"], "is not from 0 to 1"),
+    "no such preset": (["--pairs", "pairs.tsv", "--student", "studnet-demo"], "Did you mean 'student-demo'"),
 }
 
 
@@ -234,7 +235,8 @@ def test_pairs_of_the_other_direction_and_a_choice_of_languages(call, files, cor
         files / "valid.tsv",
         "--out",
         tmp_path / "other",
-        "--no-report",
+        "--skip",
+        "report",
     ]
     outcome = call("distill", tmp_path / "many", *arguments)
     assert outcome.code == 2 and "translates between several languages" in outcome.err

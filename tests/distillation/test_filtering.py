@@ -5,7 +5,14 @@ import math
 import pytest
 
 from translucid.corpora.phrasebook import generate
-from translucid.distillation.filtering import DISTILLED, REFERENCE, filter_by_rules, filter_by_scores, summary_of
+from translucid.distillation.filtering import (
+    DISTILLED,
+    REFERENCE,
+    as_json,
+    filter_by_rules,
+    filter_by_scores,
+    summary_of,
+)
 
 PHRASES = [(phrase.source, phrase.target) for phrase in generate(40, max_words=8)]
 
@@ -37,11 +44,11 @@ def test_each_removal_is_counted_by_its_reason(filtered):
     ]
     counts, pairs, advanced = filtered(good + bad)
     assert pairs[DISTILLED] == [f"{source}\t{target}" for source, target in dict.fromkeys(PHRASES)]
-    removed = counts.removed[DISTILLED]
+    removed = counts[DISTILLED].reasons
     assert removed["empty"] == 1 and removed["repetition"] == 1 and removed["untranslated"] == 1
     assert removed["language"] == 1 and removed["duplicate"] == 1 + len(PHRASES) - len(set(PHRASES))
-    assert counts.kept[DISTILLED] + removed.total() == advanced == len(good + bad)
-    assert "1 repetition" in summary_of(counts.to_json()) and "reference" not in summary_of(counts.to_json())
+    assert counts[DISTILLED].kept + removed.total() == advanced == len(good + bad)
+    assert "1 repetition" in summary_of(as_json(counts)) and "reference" not in summary_of(as_json(counts))
 
 
 def test_references_that_differ_are_pairs_of_their_own(filtered):
@@ -49,7 +56,7 @@ def test_references_that_differ_are_pairs_of_their_own(filtered):
     rows[3] = (rows[3][0], rows[4][1], rows[3][2])
     counts, pairs, _ = filtered(rows)
     assert pairs[REFERENCE] == ["\t".join(PHRASES[3])]
-    assert counts.kept[REFERENCE] == 1 and not counts.removed[REFERENCE]
+    assert counts[REFERENCE].kept == 1 and not counts[REFERENCE].reasons
     assert filtered(rows, references=False)[1][REFERENCE] == []
 
 
@@ -64,4 +71,4 @@ def test_the_worst_share_by_scores_is_removed(filtered, tmp_path):
     worst = sorted(range(len(lines)), key=lambda i: -scores[i])[: int(0.15 * len(lines))]
     remaining = [line for i, line in enumerate(lines) if i not in worst]
     assert 5 in worst and (tmp_path / "out.tsv").read_text().splitlines() == remaining
-    assert counts.kept[DISTILLED] == len(remaining) and counts.removed[DISTILLED]["reverse-score"] == len(worst)
+    assert counts[DISTILLED].kept == len(remaining) and counts[DISTILLED].reasons["reverse-score"] == len(worst)

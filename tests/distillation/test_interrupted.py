@@ -28,7 +28,8 @@ def command(files, teacher, reverse_run, tmp_path):
 
     def arguments(out):
         files_given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--reverse", reverse_run]
-        return ["distill", teacher, *files_given, "--out", out, "--nbest", "3", "--no-report", "--set", *STUDENT]
+        options = ["--out", out, "--choose", "nearest:3", "--skip", "report"]
+        return ["distill", teacher, *files_given, *options, "--set", *STUDENT]
 
     return arguments
 
@@ -38,7 +39,7 @@ def expected_pairs(files, teacher, reverse_run, tmp_path_factory):
     """Return the pairs of an uninterrupted distillation."""
     out = tmp_path_factory.mktemp("whole") / "student"
     arguments = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--reverse", reverse_run, "--out", out]
-    process = forked("distill", teacher, *arguments, "--nbest", "3", "--no-report", "--set", *STUDENT)
+    process = forked("distill", teacher, *arguments, "--choose", "nearest:3", "--skip", "report", "--set", *STUDENT)
     output, _ = process.communicate(100)
     assert process.returncode == 0, output
     return pairs_of(out)

@@ -12,13 +12,16 @@ Use several teachers, more text, and a run of the reverse direction that removes
 
 Choose the student yourself:
 
-    translucid distill runs/teacher --pairs pairs.tsv --out runs/student --preset student-tiny --set model.width=192
+    translucid distill runs/teacher --pairs pairs.tsv --out runs/student --student student-tiny --set model.width=192
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer import Argument, Option
@@ -26,9 +29,25 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.printing import with_examples
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.distillation.request import Request
+
+
+_CHOICE = re.compile(r"(nearest|best|mbr|sample)(?::(\d{1,4}))?", re.ASCII)
+_SHARE = re.compile(r"(.+):(\d*\.?\d+)", re.ASCII)
+_MOST = 1000
+"""The largest number of hypotheses to choose from."""
+_WORST = 0.99
+"""The largest share of translations to remove."""
+
+
+class Skippable(StrEnum):
+    """What a distillation can leave out."""
+
+    ALIGN = "align"
+    REPORT = "report"
 
 
 class Data(NamedTuple):
@@ -49,55 +68,64 @@ class Teaching(NamedTuple):
     """Teaching."""
 
     choose: Annotated[
-        Literal["nearest", "best", "mbr", "sample"],
-        Option(help="The hypothesis: nearest to the reference, best, by minimum Bayes risk, or sampled."),
-    ] = "nearest"
-    nbest: Annotated[int, Option(help="The number of hypotheses to choose from.", min=1, max=1000)] = 8
+        str,
+        Option(
+            metavar="nearest:N|best|mbr:N|sample",
+            help="The hypothesis: of N, that nearest to the reference or by minimum Bayes risk; the best; a sample.",
+        ),
+    ] = "nearest:8"
     beam: option.Beam = None
     seed: option.Seed = None
     keep_references: Annotated[
         bool | None,
         Option("--keep-references/--no-references", help="Learn from the pairs, too; default: up to a million."),
     ] = None
-    reverse: Annotated[Path | None, option.run("A run of the reverse direction, which scores translations.")] = None
-    filter_worst: Annotated[float, Option(help="Remove this share, the worst by --reverse.", min=0, max=0.99)] = 0.05
+    reverse: Annotated[
+        str | None,
+        Option(
+            metavar="RUN[:SHARE]",
+            help="A run of the reverse direction: this share of the translations, the worst by it, is removed; 0.05 if "
+            "not given.",
+        ),
+    ] = None
 
 
 class Student(NamedTuple):
     """Student."""
 
-    size: Annotated[
-        str | None, Option(metavar="10MB", help="The largest size of the exported student with its tokenizer.")
-    ] = None
-    latency: Annotated[
-        str | None, Option(metavar="5ms", help="The longest time for one sentence, measured at the end.")
-    ] = None
-    preset: Annotated[
-        str | None,
+    limit: Annotated[
+        list[str] | None,
         Option(
-            metavar="NAME", help="Its preset; the size of the data decides.", autocompletion=option.complete_presets
+            metavar="10MB|5ms",
+            help="The largest size of the exported student with its tokenizer, or the longest time for one sentence, "
+            "measured at the end. Repeat it for both.",
         ),
     ] = None
-    config: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Its settings, or the name of a recipe.", autocompletion=option.complete_recipes),
+    student: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME|FILE",
+            help="Its preset, recipe, or file of settings; the size of the data decides. Repeat it for a preset and a "
+            "file that changes it.",
+            autocompletion=option.complete_students,
+        ),
     ] = None
     vocabulary: Annotated[
-        Literal["own", "teacher"], Option(help="Learn a vocabulary of its own, or use that of the teacher.")
-    ] = "own"
-    word_level: Annotated[
-        float,
+        str,
         Option(
-            metavar="SHARE", help="The share of the loss from the teacher's probabilities of each piece.", max=1, min=0
+            metavar="own|teacher[:SHARE]",
+            help="Learn a vocabulary of its own, or use that of the teacher. SHARE: how much of the loss is from the "
+            "teacher's probabilities of each piece.",
         ),
-    ] = 0.0
-    align: Annotated[
-        bool, Option(help="Link the words of the pairs, and teach the links to one head (guided alignment).")
-    ] = True
+    ] = "own"
     settings: option.Set = None
-    report: Annotated[
-        bool, Option(help="Finally check int8, measure teacher and student, and keep the fastest way to translate.")
-    ] = True
+    skip: Annotated[
+        list[Skippable] | None,
+        Option(
+            help="align: link no words, and teach no links to one head (guided alignment). report: neither check int8, "
+            "nor measure teacher and student, nor keep the fastest way to translate. Repeat it for both.",
+        ),
+    ] = None
 
 
 class Execution(NamedTuple):
@@ -133,7 +161,7 @@ def distill(
     from translucid.distillation.distilling import distill as run
 
     request = _request(tuple(teachers), data, teaching, student, languages, execution)
-    run(request, report=student.report, overwrite=data.overwrite, command=context.obj)
+    run(request, report=Skippable.REPORT not in (student.skip or ()), overwrite=data.overwrite, command=context.obj)
 
 
 def _request(
@@ -148,7 +176,8 @@ def _request(
     from translucid.runs.settings import without_none
 
     search = without_none({"beam": teaching.beam, "seed": teaching.seed})
-    return Request(
+    preset, config = _preset_and_file(student.student or [])
+    request = Request(
         teachers,
         data.out,
         pairs=tuple(pair_up(data.pairs or [])),
@@ -156,19 +185,69 @@ def _request(
         target_text=tuple(data.target_text or ()),
         valid=tuple(pair_up(data.valid or [])),
         test=tuple(pair_up(data.test or [])),
-        reverse=teaching.reverse,
         languages=(languages.source_language, languages.target_language),
-        choose=teaching.choose,
-        candidates=teaching.nbest,
         search=tuple(search.items()),
         keep_references=teaching.keep_references,
-        filter_worst=teaching.filter_worst,
-        bounds=Bounds.of(student.latency, student.size),
-        preset=student.preset,
-        config=student.config,
-        align=student.align,
-        shares_vocabulary=student.vocabulary == "teacher",
-        word_level=student.word_level,
+        bounds=Bounds.of(*(student.limit or ())),
+        preset=preset,
+        config=config,
+        align=Skippable.ALIGN not in (student.skip or ()),
+        word_level=_word_level(student.vocabulary),
         settings=tuple(student.settings or ()),
         **execution._asdict(),
     )
+    return replace(request, **_choice(teaching.choose), **_reverse(teaching.reverse))
+
+
+def _choice(text: str) -> dict[str, Any]:
+    """Return the choice among hypotheses, and their number if it is given."""
+    match = _CHOICE.fullmatch(text)
+    if not match or (match[2] and match[1] in ("best", "sample")):
+        what = f"--choose {text!r} is none of nearest:N, best, mbr:N and sample"
+        raise UserError(what, fix="Example: --choose nearest:8.")
+    number = int(match[2]) if match[2] else None
+    if number is not None and not 1 <= number <= _MOST:
+        raise UserError(f"--choose {text} chooses among too few or too many", fix=f"Give 1 to {_MOST}.")
+    return {"choose": match[1]} if number is None else {"choose": match[1], "candidates": number}
+
+
+def _reverse(text: str | None) -> dict[str, Any]:
+    """Return the reverse run, and the share of translations that is removed if it is given."""
+    from translucid.interop.run_resolution import resolve_run
+
+    if text is None:
+        return {}
+    name, share = _named_share(text, _WORST)
+    run = {"reverse": resolve_run(Path(name))}
+    return run if share is None else {**run, "filter_worst": share}
+
+
+def _word_level(text: str) -> float | None:
+    """Return the share of the loss from the probabilities of the teacher; None for a vocabulary of its own."""
+    name, share = _named_share(text, 1)
+    if name not in ("own", "teacher") or (name == "own" and share is not None):
+        what = f"--vocabulary {text!r} is none of own, teacher and teacher:SHARE"
+        raise UserError(what, fix="Example: --vocabulary teacher:0.5.")
+    return (share or 0.0) if name == "teacher" else None
+
+
+def _named_share(text: str, most: float) -> tuple[str, float | None]:
+    """Divide `NAME:SHARE`; the share is None if there is none."""
+    match = _SHARE.fullmatch(text)
+    if not match:
+        return text, None
+    if float(match[2]) > most:
+        raise UserError(f"the share in {text!r} is not from 0 to {most:g}", fix=f"Example: {match[1]}:0.1.")
+    return match[1], float(match[2])
+
+
+def _preset_and_file(names: list[str]) -> tuple[str | None, Path | None]:
+    """Return the preset, and the recipe or file of settings, among the values of `--student`."""
+    from translucid.runs.presets import recipes
+
+    files = [name for name in names if Path(name).suffix in (".yaml", ".yml") or name in recipes()]
+    presets = [name for name in names if name not in files]
+    for kind, values in (("preset", presets), ("file of settings", files)):
+        if len(values) > 1:
+            raise UserError(f"a student has one {kind}, not {' and '.join(values)}", fix="Give --student once for it.")
+    return next(iter(presets), None), Path(files[0]) if files else None

@@ -35,6 +35,11 @@ def complete_recipes(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+def complete_students(incomplete: str) -> list[str]:
+    """Return the presets, the recipes, and the configurations in the folder, with a prefix."""
+    return [name for name, _ in complete_presets(incomplete)] + complete_recipes(incomplete)
+
+
 def complete_settings(incomplete: str) -> list[str]:
     """Return the keys of `--set` with a prefix."""
     from translucid.runs.keys import keys

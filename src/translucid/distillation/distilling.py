@@ -27,6 +27,7 @@ from translucid.distillation.filtering import (
     REFERENCE,
     Counts,
     ReverseScoreJob,
+    as_json,
     filter_by_rules,
     filter_by_scores,
     summary_of,
@@ -254,9 +255,9 @@ class _Distillation:
                 advance=advance,
             )
         self._remove_worst(counts)
-        results = counts.to_json()
+        results = as_json(counts)
         self.console.print(summary_of(results), soft_wrap=True)
-        if not counts.kept[DISTILLED]:
+        if not counts[DISTILLED].kept:
             fix = "Does the teacher translate these files, and in this direction?"
             raise UserError(f"no distilled pair is left ({summary_of(results)})", file=request.teachers[0], fix=fix)
         return results
@@ -269,7 +270,7 @@ class _Distillation:
             clean.replace(distilled)
             return
         job = ReverseScoreJob(request.reverse, device=request.device, forward=request.configuration)
-        self._run_job(FILTER, job, "clean.tsv", "scores.txt", counts.kept[DISTILLED])
+        self._run_job(FILTER, job, "clean.tsv", "scores.txt", counts[DISTILLED].kept)
         filter_by_scores(clean, folder / "scores.txt", request.filter_worst, distilled, counts)
 
     def _align(self) -> Results:
@@ -285,7 +286,7 @@ class _Distillation:
         settings = student_configuration(self.request, self._preset, {}).model_dump(mode="json", exclude={"versions"})
         flat = dict(_flat(settings))
         del flat["training.teachers"]  # folders may be moved
-        if self.request.shares_vocabulary:
+        if self.request.word_level is not None:
             flat["the teachers"] = [RunFolder(run).model_digest() for run in self.request.teachers]
         return {**flat, "the validation pairs": digest(self.folder / "valid.tsv")}
 

@@ -10,12 +10,11 @@ another one, makes the source improbable (Junczys-Dowmunt 2018, W18-6478, sectio
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.data.cleaning.cleaner import Cleaner
 from translucid.data.cleaning.rules import SAMPLE, Profile
-from translucid.data.filtering import reservoir_sample
+from translucid.data.filtering import Skipped, reservoir_sample
 from translucid.data.readers.corpus import PlacedPair, read_lines
 from translucid.decoding.pair_scores import score_pairs
 from translucid.engines.noisy_channel import ReverseModel
@@ -41,24 +40,20 @@ EXCLUDED_RULES = ("near-duplicate",)
 """The rule that is not applied: pairs that differ only in punctuation teach a student punctuation."""
 
 
-class Counts:
-    """The numbers of pairs that were kept and removed, by kind and reason."""
+Counts: TypeAlias = dict[str, Skipped]
+"""The numbers of pairs that were kept and removed, by kind."""
 
-    def __init__(self) -> None:
-        """Start at 0."""
-        self.kept: Counter[str] = Counter()
-        self.removed: dict[str, Counter[str]] = {DISTILLED: Counter(), REFERENCE: Counter()}
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers as plain values."""
-        by_kind = {}
-        for kind, reasons in self.removed.items():
-            by_kind[kind] = {"kept": self.kept[kind], "removed": dict(reasons.most_common())}
-        return by_kind
+def as_json(counts: Counts) -> dict[str, Any]:
+    """Return the numbers as plain values."""
+    by_kind = {}
+    for kind, skipped in counts.items():
+        by_kind[kind] = {"kept": skipped.kept, "removed": dict(skipped.reasons.most_common())}
+    return by_kind
 
 
 def summary_of(counts: dict[str, Any]) -> str:
-    """Return the numbers of `Counts.to_json` as a line."""
+    """Return the numbers of `as_json` as a line."""
     parts = []
     for kind, numbers in counts.items():
         kept, reasons = numbers["kept"], numbers["removed"]
@@ -91,15 +86,15 @@ def filter_by_rules(
     """
     cleaner = Cleaner(_profile(decoded, languages), EXCLUDED_RULES)
     cleaner.rules[REPETITION] = lambda pair: repetition_in(*pair) or ""
-    counts = Counts()
+    counts = {DISTILLED: Skipped(), REFERENCE: Skipped()}
     with output(files[DISTILLED]) as distilled, output(files[REFERENCE]) as kept_references:
         streams = {DISTILLED: distilled, REFERENCE: kept_references}
         for judged in cleaner.judge(candidates(decoded, references=references)):
             kind = judged.file
             if judged.rule:
-                counts.removed[kind][judged.rule] += 1
+                counts[kind].reasons[judged.rule] += 1
             else:
-                counts.kept[kind] += 1
+                counts[kind].kept += 1
                 streams[kind].write("\t".join(judged.pair).encode() + b"\n")
             advance(1)
     return counts
@@ -142,8 +137,8 @@ def filter_by_scores(pairs: Path, scores: Path, share: float, file: Path, counts
         for number, line in enumerate(read_lines(pairs)):
             if number not in removed:
                 stream.write(line.encode() + b"\n")
-    counts.kept[DISTILLED] -= len(removed)
-    counts.removed[DISTILLED][SCORE] += len(removed)
+    counts[DISTILLED].kept -= len(removed)
+    counts[DISTILLED].reasons[SCORE] += len(removed)
 
 
 @dataclass(frozen=True)

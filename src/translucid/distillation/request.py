@@ -1,6 +1,6 @@
 """The inputs of a distillation: runs, files and options.
 
-Among the options are the bounds on the student, `--latency 5ms` and `--size 10MB`.
+Among the options are the bounds on the student, such as `5ms` and `10MB`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,16 @@ from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import languages_of
 from translucid.runs.run_folder import DISTILLATION, RunFolder
 
-_TIMES = {"": 1.0, "ms": 1.0, "s": 1000.0}
-"""Units of time in milliseconds."""
-_SIZES = {"": 1.0, "mb": 1.0, "kb": 1e-3, "gb": 1e3, "mib": (1 << 20) / MEGABYTE, "kib": (1 << 10) / MEGABYTE}
-"""Units of size in megabytes."""
+_UNITS = {
+    "ms": ("milliseconds", 1.0),
+    "s": ("milliseconds", 1000.0),
+    "MB": ("megabytes", 1.0),
+    "kB": ("megabytes", 1e-3),
+    "GB": ("megabytes", 1e3),
+    "MiB": ("megabytes", (1 << 20) / MEGABYTE),
+    "KiB": ("megabytes", (1 << 10) / MEGABYTE),
+}
+"""What each unit is of, and how many milliseconds or megabytes it is."""
 
 
 class Bounds(NamedTuple):
@@ -39,15 +45,22 @@ class Bounds(NamedTuple):
     megabytes: float | None = None
 
     @classmethod
-    def of(cls, latency: str | None = None, size: str | None = None) -> Self:
-        """Read the bounds of the command line, such as `5ms` and `10MB`; a lone number has these units.
+    def of(cls, *limits: str) -> Self:
+        """Read bounds such as `5ms` and `10MB`.
 
         Raises:
             UserError: a bound is not a positive number with a unit of time or size.
         """
-        milliseconds = _read(latency, _TIMES, "`latency`", "5ms") if latency else None
-        megabytes = _read(size, _SIZES, "`size`", "10MB") if size else None
-        return cls(milliseconds, megabytes)
+        units = {unit.lower(): meaning for unit, meaning in _UNITS.items()}
+        bounds = {}
+        for limit in limits:
+            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", limit.lower(), re.ASCII)
+            if not match or match[2] not in units or not float(match[1]):
+                what = f"`limit` {limit!r} is not a positive number with a unit ({', '.join(_UNITS)})"
+                raise UserError(what, fix="Examples: 5ms, 10MB.")
+            name, factor = units[match[2]]
+            bounds[name] = float(match[1]) * factor
+        return cls(**bounds)
 
     def __str__(self) -> str:
         """Name the bounds."""
@@ -76,17 +89,6 @@ class Bounds(NamedTuple):
         threshold = max(map(measurements.score, candidates)) - allowed
         acceptable = [system for system in candidates if measurements.score(system) >= threshold]
         return min(acceptable, key=lambda system: system.milliseconds)
-
-
-def _read(text: str, units: dict[str, float], option: str, example: str) -> float:
-    """Return a bound in the first of the units."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
-    if not match or match[2] not in units or not float(match[1]):
-        unit_names = ", ".join(filter(None, units))
-        raise UserError(
-            f"{option} {text!r} is not a positive number with a unit ({unit_names})", fix=f"Example: {example}."
-        )
-    return float(match[1]) * units[match[2]]
 
 
 Choice: TypeAlias = Literal["nearest", "best", "mbr", "sample"]
@@ -136,10 +138,9 @@ class Request:
     """The bounds on the time and the size of the student."""
     preset: str | None = None
     config: Path | None = None
-    shares_vocabulary: bool = False
-    """Whether the student has the vocabulary of the teachers, not one of its own."""
-    word_level: float = 0.0
-    """The share of the loss that is the cross-entropy with the predictions of the teachers."""
+    word_level: float | None = None
+    """The share of the loss that is the cross-entropy with the predictions of the teachers. The student then has their
+    vocabulary; None if it learns one of its own."""
     settings: tuple[str, ...] = ()
     """Settings of the student, as `key=value`."""
     device: str = "auto"
@@ -242,11 +243,8 @@ class Request:
                 raise UserError("standard input can't be read twice", fix=fix)
         if any(setting.startswith("data.context") for setting in self.settings):
             raise UserError("a student learns from single sentences", fix="Leave data.context out.")
-        if self.word_level and not self.shares_vocabulary:
-            fix = "Add `shares_vocabulary=True`, or leave `word_level` out."
-            raise UserError("`word_level` compares probabilities of the same pieces", fix=fix)
-        if self.shares_vocabulary and any(setting.startswith("data.tokenizer") for setting in self.settings):
-            fix = "Leave data.tokenizer out, or `shares_vocabulary=True`."
+        if self.word_level is not None and any(setting.startswith("data.tokenizer") for setting in self.settings):
+            fix = "Leave data.tokenizer out, or `word_level`."
             raise UserError("the vocabulary of the teacher can't be changed", fix=fix)
         for run in (*self.teachers, *filter(None, [self.reverse])):
             if self.out.exists() and self.out.samefile(run):

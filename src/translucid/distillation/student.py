@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,12 +96,12 @@ def student_configuration(
         request.device,
         file=config,
         preset=preset,
-        assignments=[*_guided(request, config), *_soft_targets(request, config), *request.settings],
+        assignments=[*_defaults(request, config), *request.settings],
         is_recipe=config in recipes().values(),
     )
     source, target = request.configuration.data.languages
     overrides: dict[str, Any] = {"data.source_language": source, "data.target_language": target}
-    if request.shares_vocabulary:
+    if request.word_level is not None:
         tokenizer = request.configuration.data.tokenizer.model_dump() | {"added": 0}
         overrides |= {f"data.tokenizer.{name}": value for name, value in tokenizer.items()}
         overrides["training.teachers"] = list(map(str, request.teachers))
@@ -115,20 +115,13 @@ def student_configuration(
     return configuration
 
 
-def _guided(request: Request, config: Path | None) -> list[str]:
-    """Return the setting for guided alignment, unless words are not linked, or the file of settings has another."""
-    training_settings = read_settings(config).get("training") if config else None
-    if not request.align or "guided_alignment" in (training_settings or {}):
-        return []
-    return [f"training.guided_alignment={GUIDED}"]
-
-
-def _soft_targets(request: Request, config: Path | None) -> list[str]:
-    """Return the setting for stored probabilities of the teachers, unless the file of settings decides."""
-    training_settings = read_settings(config).get("training") if config else None
-    if not request.word_level or "soft_targets" in (training_settings or {}):
-        return []
-    return [f"training.soft_targets={SOFT_TARGETS}"]
+def _defaults(request: Request, config: Path | None) -> Iterator[str]:
+    """Yield the settings that a student has by default, except for those in the file of settings."""
+    training_settings = (read_settings(config).get("training") if config else None) or {}
+    if request.align and "guided_alignment" not in training_settings:
+        yield f"training.guided_alignment={GUIDED}"
+    if request.word_level and "soft_targets" not in training_settings:
+        yield f"training.soft_targets={SOFT_TARGETS}"
 
 
 def train_student(

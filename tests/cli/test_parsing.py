@@ -71,10 +71,12 @@ def _commands(node):
         ("translate RUN a.txt --again --output b.txt", "--retranslate"),
         ("memory learn m --again", "--relearn"),
         ("generate RUN text --considered 3", "--top-candidates"),
+        ("distill RUN --out r --size 3MB", "--limit 10MB"),
+        ("distill RUN --no-align --out r", "--skip align"),
     ],
 )
 def test_a_former_option_is_refused_with_its_current_name(call, line, current):
-    former = next(word for word in line.split() if word in RENAMED_OPTIONS)
+    former = next(word for word in line.split() if word in RENAMED_OPTIONS or (line.split()[0], word) in MOVED_OPTIONS)
     result = call(*line.split())
     assert result.code == 2
     assert f"The option {former} is now {current}. docs/install.md#upgrading" in result.err
@@ -88,6 +90,8 @@ def test_a_former_option_is_refused_with_its_current_name(call, line, current):
         ("TRANSLUCID_PER_DAY", "TRANSLUCID_RATE_LIMIT=N/day"),
         ("TRANSLUCID_TRANSLATE_WRAPPED", "TRANSLUCID_TRANSLATE_LINES=wrapped"),
         ("TRANSLUCID_EVALUATE_ALIGNMENTS", "TRANSLUCID_EVALUATE_GOLD"),
+        ("TRANSLUCID_DISTILL_LATENCY", "TRANSLUCID_DISTILL_LIMIT=5ms"),
+        ("TRANSLUCID_DISTILL_REPORT", "the default of translucid distill"),
         ("TRANSLUCID_NEAREST_TOP", "TRANSLUCID_EMBED_NEAREST_TOP"),
         ("TRANSLUCID_TUNE_DIAGRAM", "TRANSLUCID_TUNE_CONFIDENCE_DIAGRAM"),
         ("TRANSLUCID_TRANSLATE_TUNE_ON", "translucid tune ranking RUN --reverse RUN --pairs FILES"),

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from translucid.ground.console import Console
 
 _SAME_NAME = """
-ablate adapter alignments beam check choose context device engine filter_worst keep_references
-language_piece latency max_tokens method mix model out output pairs pivot port preset proxies quantization
-reverse size target_text terms terms_mode test text threshold
-tokenize top_candidates train train_alignments valid valid_general word_level workers
+ablate adapter alignments beam check choose context device engine keep_references
+language_piece limit max_tokens method mix model out output pairs pivot port proxies quantization
+reverse target_text terms terms_mode test text threshold
+tokenize top_candidates train train_alignments valid valid_general workers
 """
 """Parameters whose flags have their names."""
 FLAGS = {
@@ -24,6 +24,7 @@ FLAGS = {
     "address": "--workers ray:{}",
     "begin_from": "--init-from",
     "elmo": "train --elmo",
+    "filter_worst": "--reverse RUN:SHARE",
     "form": "--format",
     "heads": "--ablate",
     "inflect_terms": "--terms-mode inflect",
@@ -31,6 +32,7 @@ FLAGS = {
     "memory_from": "--memory FILE:PERCENT",
     "others": "--ensemble",
     "passes": "--dropout-passes",
+    "preset": "--student",
     "ranking": "--rerank-with",
     "ray_cluster": "--workers ray",
     "risk_candidates": "--rerank-with mbr:N",
@@ -39,6 +41,7 @@ FLAGS = {
     "settings": "--set",
     "split_sentences": "--lines",
     "token_scores": "--format jsonl-tokens",
+    "word_level": "--vocabulary teacher",
     "wrapped": "--lines wrapped",
     "source": "--source-language",
     "target": "--target-language",
@@ -47,7 +50,6 @@ FLAGS = {
     "overwrite=True": "--overwrite",
     "relearn=True": "--relearn",
     "resume=True": "--resume",
-    "shares_vocabulary=True": "--vocabulary teacher",
     "significance=False": "--no-significance",
     'words=("a", "b")': "--words a/b",
     "Translator.ranking": "translate --rerank-with",

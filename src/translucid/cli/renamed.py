@@ -35,6 +35,17 @@ MOVED_OPTIONS = {
     ("serve", "--per-minute"): "--rate-limit N/minute",
     ("serve", "--per-day"): "--rate-limit N/day",
     ("translate", "--tune-on"): "translucid tune ranking RUN --reverse RUN --pairs FILES",
+    ("distill", "--nbest"): "--choose nearest:N",
+    ("distill", "--filter-worst"): "--reverse RUN:SHARE",
+    ("distill", "--size"): "--limit 10MB",
+    ("distill", "--latency"): "--limit 5ms",
+    ("distill", "--preset"): "--student NAME",
+    ("distill", "--config"): "--student FILE",
+    ("distill", "--word-level"): "--vocabulary teacher:SHARE",
+    ("distill", "--no-align"): "--skip align",
+    ("distill", "--no-report"): "--skip report",
+    ("distill", "--align"): "the default of translucid distill",
+    ("distill", "--report"): "the default of translucid distill",
 }
 """The current forms of options that other commands still have, or that are commands now."""
 RENAMED_COMMANDS = {
@@ -138,7 +149,11 @@ def renamed_variable(former: str, known: Collection[str], prefix: str) -> str | 
     for (name, option), moved in MOVED_OPTIONS.items():
         command = f"{prefix}_{variable_part(name)}"
         if former == f"{command}_{variable_part(option)}":
-            return f"{command}_{variable_part(moved)}" if moved.startswith("--") else moved
+            if not moved.startswith("--"):
+                return moved
+            current, _, value = moved.partition(" ")
+            variable = f"{command}_{variable_part(current)}"
+            return f"{variable}={value}" if value else variable
     for command_path, names in RENAMED_COMMANDS.items():
         beginning = "_".join([prefix, *map(variable_part, command_path)])
         if former.startswith(f"{beginning}_"):

@@ -46,9 +46,10 @@ def test_evaluate_translates_lines_as_translate_does(call, small_run, tmp_path):
         result = call(*command, tmp_path / "out.txt", *options)
         assert result.code == 0 and f"\nlines: {lines}\n" in result.out, result.err
         outputs.add((tmp_path / "out.txt").read_text())
-        assert (tmp_path / "out.txt").read_text() == call(
-            "translate", small_run, "I like soccer. She works.", *options
-        ).out
+        translated = call("translate", small_run, "I like soccer. She works.", *options)
+        assert (tmp_path / "out.txt").read_text() == translated.out
+        compared = ["compare", small_run, tmp_path / "out.txt", *command[2:4], "--json", "--no-significance", *options]
+        assert json.loads(call(*compared).out)["equal"] == 1
     assert len(outputs) == 2
 
 

@@ -60,6 +60,7 @@ class Translation(NamedTuple):
     """Translation by runs."""
 
     beam: option.Beam = None
+    lines: option.Lines = "sentences"
     device: option.Device = "auto"
     engine: option.Engine = "auto"
 
@@ -345,7 +346,7 @@ def _output(
     source, target = languages
     translator = Translator.load(system, translation.device, translation.engine, source=source, target=target)
     options = translator.configuration.decoding_with({"beam": translation.beam})
-    return translated(translator, pairs, options, console=log)
+    return translated(translator, pairs, options, split=translation.lines == "sentences", console=log)
 
 
 def _lines_of(file: Path, sentences: int) -> list[str]:

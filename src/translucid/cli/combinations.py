@@ -62,7 +62,15 @@ UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
     ("evaluate", "text"): {_FOR_IMAGES: _OF_CAPTIONERS},
     ("look", "images"): {_FOR_TEXTS: _OF_SOURCE_TEXTS},
     ("look", "texts with labels"): {_FOR_TRANSLATIONS: (*_OF_SOURCE_TEXTS, "--layer", "--head", "--lens", "--method")},
+    ("look", "--method norms"): {"is the rollout of weights": ("--flow",)},
+    ("look", "--method contributions"): {
+        "is the rollout of weights": ("--flow",),
+        "is for weights and norms: contributions belong to layers, not to heads": ("--head",),
+    },
     ("look", "--lens"): {"does not go with --lens": _OF_ATTENTION},
+    ("look", "--lens tuned"): {
+        "does not go with --lens tuned, which was learned with all heads; --lens logit was not": ("--ablate",)
+    },
     ("look", "--lens decoder"): {"does not go with --lens decoder: the decoder writes freely": ("--target",)},
     ("explain", "images"): {_FOR_TEXTS: ("--k", "--context")},
     ("explain", "texts with labels"): {_FOR_IMAGES: ("--share",), _FOR_TRANSLATIONS: ("--word", "--context")},

@@ -83,17 +83,6 @@ class View(NamedTuple):
         """Whether the method needs contributions."""
         return self.method != "weights"
 
-    def refuse_impossible(self) -> None:
-        """Check, before any work, that the options fit together.
-
-        Raises:
-            UserError: rollout or a head is combined with a method that has none.
-        """
-        if self.flow and self.contributions:
-            raise UserError("--flow is the rollout of weights", fix="Leave out --flow or --method.")
-        if self.head is not None and self.method == "contributions":
-            raise UserError("contributions belong to layers, not to heads", fix="Leave out --head.")
-
 
 class Saving(NamedTuple):
     """Saving."""
@@ -154,13 +143,10 @@ def look(
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
     saving.refuse_impossible()
-    view.refuse_impossible()
     flags = option.changed_flags(view, saving)
+    refuse_unsuitable("look", flags, f"--method {view.method}")
     if view.lens:
         refuse_unsuitable("look", flags, "--lens", f"--lens {view.lens}")
-        if view.lens == "tuned" and view.ablate:
-            what = "--ablate does not go with --lens tuned, which was learned with all heads"
-            raise UserError(what, fix="Use --lens logit.")
         if view.lens == "decoder" and saving.save and saving.save.suffix.lower() not in _KINDS:
             fix = "End it in .html or .json."
             raise UserError("is no kind that translations are saved as", file=saving.save, fix=fix)

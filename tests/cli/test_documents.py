@@ -85,7 +85,9 @@ def test_several_documents_need_a_folder(call, small_run, tmp_path, monkeypatch)
         assert result.code == 2 and message in result.err, result.err
         assert result.err.count("\n") == 1 and not (tmp_path / "out").exists()
     result = call("translate", small_run, "I like soccer.", "--output", "out/")
-    assert result.code == 2 and "out/: is a folder, and lines of text are written to a file" in result.err
+    assert (
+        result.code == 2 and "out/: is a folder, not a file. Name a file; only documents go to a folder." in result.err
+    )
     # A folder that exists needs no separator; one document keeps its name in it, too.
     (tmp_path / "out").mkdir()
     assert call("translate", small_run, "a.md", "--output", "out").code == 0

@@ -199,7 +199,7 @@ def test_sampling_follows_its_seed(call, small_run):
         (["--lines", "wrapped", "--nbest", "2", "x"], "--lines wrapped and --nbest do not go together"),
         (["--lines", "wrapped", "--format", "jsonl", "x"], "--lines wrapped and --format jsonl"),
         (["--wrapped", "x"], "The option --wrapped is now --lines wrapped."),
-        (["--output", ".", "x"], ".: is a folder, and lines of text are written to a file"),
+        (["--output", ".", "x"], ".: is a folder, not a file. Name a file; only documents go to a folder."),
     ],
 )
 def test_wrong_options_are_one_clear_line(call, small_run, arguments, message):

@@ -287,7 +287,9 @@ def translate(
     if output.folder is None:
         refuse_to_replace(output.file, output.overwrite)
     elif not documents:
-        raise UserError("is a folder, and lines of text are written to a file", file=output.output, fix="Name a file.")
+        raise UserError(
+            "is a folder, not a file", file=output.output, fix="Name a file; only documents go to a folder."
+        )
     first_step, configuration = steps_of(run, models.pivot, languages)
     options = configuration.decoding_with({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
     settings = {

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from translucid.ground.option_group import OptionGroup
+from translucid.models.kinds import resolved
 from translucid.models.model_shape import BlocksShape, ModelShape
 
 if TYPE_CHECKING:
-    from translucid.models.protocol import Model
     from translucid.runs.configuration import Configuration
 
 
@@ -62,11 +62,12 @@ class CaptioningShape(ModelShape):
         """The number of rows and columns of cells; memory and maps contain the cells row by row."""
         return self.image_encoder.side, self.image_encoder.side
 
-    def load_pretrained(self, model: Model) -> None:
-        """Load the weights of the pre-trained network, if it is one."""
-        from translucid.captions.image_encoder import ImageEncoder
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Any:
+        """Return a model with fresh weights."""
+        return resolved(self.builds)(target_vocabulary, self)
 
-        assert isinstance(model.source_embedding, ImageEncoder)
+    def load_pretrained(self, model: Any) -> None:
+        """Load the weights of the pre-trained network, if it is one."""
         model.source_embedding.network.load_pretrained()
 
 
@@ -102,11 +103,7 @@ class CaptionerOptions(CaptioningShape):
     tie_output: bool = False
     """Share the embeddings with the output projection."""
 
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
-        """Return a model with fresh weights."""
-        from translucid.captions.model import CaptioningLSTM
-
-        return CaptioningLSTM(target_vocabulary, self)
+    builds: ClassVar[str] = "translucid.captions.model:CaptioningLSTM"
 
     @property
     def summary(self) -> str:
@@ -132,12 +129,7 @@ class CaptioningTransformerOptions(CaptioningShape, BlocksShape):
     """Dropout on each sublayer's output, on the cells and on the sum of embedding and position."""
 
     compiles: ClassVar[bool] = True
-
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
-        """Return a model with fresh weights."""
-        from translucid.captions.model import CaptioningTransformer
-
-        return CaptioningTransformer(target_vocabulary, self)
+    builds: ClassVar[str] = "translucid.captions.model:CaptioningTransformer"
 
     @property
     def summary(self) -> str:

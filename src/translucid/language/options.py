@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from translucid.ground.errors import UserError
-from translucid.models.kinds import OfKind
+from translucid.models.kinds import OfKind, resolved
 from translucid.models.model_shape import ModelShape
 
 if TYPE_CHECKING:
     from torch import nn
 
     from translucid.layers.embedding import Embedding
-    from translucid.models.protocol import Model
     from translucid.runs.configuration import Configuration
+
+
+CONTEXTUAL = "translucid.language.bilstm:ContextualEmbedding"
+"""The embedding with ELMo's vectors."""
 
 
 class LanguageShape(ModelShape):
@@ -37,6 +40,10 @@ class LanguageShape(ModelShape):
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
     own_fixed_settings: ClassVar[tuple[str, ...]] = ("training.window",)
+
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Any:
+        """Return a model with fresh weights."""
+        return resolved(self.builds)(target_vocabulary, self)
 
 
 class LSTMLanguageOptions(LanguageShape):
@@ -64,11 +71,7 @@ class LSTMLanguageOptions(LanguageShape):
     """beta, the weight of temporal activation regularization: the mean square of the difference between the last
     layer's states at neighboring positions."""
 
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
-        """Return a model with fresh weights."""
-        from translucid.language.lstm import LSTMLanguageModel
-
-        return LSTMLanguageModel(target_vocabulary, self)
+    builds: ClassVar[str] = "translucid.language.lstm:LSTMLanguageModel"
 
     def translator_of_same_shape(self, run: Path) -> dict[str, Any]:
         """Return the settings of a recurrent translator."""
@@ -110,11 +113,7 @@ class TransformerLanguageOptions(LanguageShape):
             raise ValueError(f"heads={self.heads} do not divide width={self.width}")
         return self
 
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
-        """Return a model with fresh weights."""
-        from translucid.language.transformer import TransformerLanguageModel
-
-        return TransformerLanguageModel(target_vocabulary, self)
+    builds: ClassVar[str] = "translucid.language.transformer:TransformerLanguageModel"
 
     def translator_of_same_shape(self, run: Path) -> dict[str, Any]:
         """Return the settings of a Transformer."""
@@ -152,18 +151,16 @@ class BiLSTMLanguageOptions(LanguageShape):
 
     directions: ClassVar[int] = 2
     """The number of directions in which the model reads a text at the same time."""
+    builds: ClassVar[str] = "translucid.language.bilstm:BidirectionalLSTM"
 
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Any:
         """Return a model with fresh weights."""
-        from translucid.language.bilstm import BidirectionalLSTM
-
-        return BidirectionalLSTM(target_vocabulary, self, pieces)
+        return resolved(self.builds)(target_vocabulary, self, pieces)
 
     def contextual(self, embedding: Embedding, *, tuned: bool) -> nn.Module:
         """Return a source embedding to which ELMo's vectors are added."""
-        from translucid.language.bilstm import ContextualEmbedding
-
-        return ContextualEmbedding(embedding, embedding.tokens.embedding_dim, self, tuned=tuned)
+        combined: nn.Module = resolved(CONTEXTUAL)(embedding, embedding.tokens.embedding_dim, self, tuned=tuned)
+        return combined
 
     def as_elmo(self, run: Path) -> dict[str, Any]:
         """Return the settings, unless the model reads characters."""
@@ -201,12 +198,11 @@ class ClassifierOptions(ModelShape):
     """The kind of source."""
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
+    builds: ClassVar[str] = "translucid.language.classifier:Classifier"
 
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Any:
         """Return a model with fresh weights."""
-        from translucid.language.classifier import Classifier
-
-        return Classifier(target_vocabulary, self, pieces)
+        return resolved(self.builds)(target_vocabulary, self, pieces)
 
     @classmethod
     def begun_from(cls, base: ModelShape, run: Path) -> dict[str, Any]:

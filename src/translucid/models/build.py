@@ -32,7 +32,7 @@ def build_model(
     """
     # The check needs no memory, unlike the model.
     refuse_too_large(meta_model(options, source_vocabulary, target_vocabulary, pieces))
-    model = options.build(source_vocabulary, target_vocabulary, pieces)
+    model: Model = options.build(source_vocabulary, target_vocabulary, pieces)
     options.load_pretrained(model)
     return model
 
@@ -48,7 +48,8 @@ def meta_model(
         ValueError: the options share embeddings between two different vocabularies.
     """
     with _MetaDevice():
-        return options.build(source_vocabulary, target_vocabulary, pieces)
+        model: Model = options.build(source_vocabulary, target_vocabulary, pieces)
+    return model
 
 
 def refuse_too_large(model: Model) -> None:

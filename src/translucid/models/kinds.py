@@ -25,8 +25,6 @@ from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, c
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
-    from translucid.models.model_shape import ModelShape
-
 GROUP = "translucid.kinds"
 """The group of entry points."""
 BUILT_IN = (
@@ -138,12 +136,12 @@ def task_of(reads: str) -> Task:
     return next(task for task in all_tasks() if task.reads == reads)
 
 
-def options_of_kind(kind: object) -> type[ModelShape] | None:
-    """Return the class of the options of a kind of model; None if there is no such kind."""
+def options_of_kind(kind: object) -> type[BaseModel] | None:
+    """Return the class of the options of a kind of model, a `ModelShape`; None if there is no such kind."""
     if isinstance(kind, str):
         for task in all_tasks():
             if kind in task.kinds:
-                options: type[ModelShape] = resolved(task.kinds[kind])
+                options: type[BaseModel] = resolved(task.kinds[kind])
                 return options
     return None
 
@@ -161,7 +159,7 @@ class OfKind:
         """Return the kinds that the core and our extensions have for the field."""
         return [*self.among] or list(chain.from_iterable(task.kinds for task in tasks()))
 
-    def options_of(self, settings: object) -> type[ModelShape] | None:
+    def options_of(self, settings: object) -> type[BaseModel] | None:
         """Return the class of the options for some settings; None if there is no such kind."""
         kind = settings.get("kind", self.default) if isinstance(settings, dict) else self.default
         return None if self.among and kind not in self.among else options_of_kind(kind)

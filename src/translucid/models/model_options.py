@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from translucid.layers.embedding import Embedding
-    from translucid.models.protocol import Model
 
 USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"
 """A pattern for a Python file and a class in it, such as `my_model.py:MyModel`, which `user_code.py` loads."""
@@ -81,12 +80,7 @@ class TransformerOptions(BlocksShape, ContextualOptions):
     """Share source and target embeddings; for one joint vocabulary only."""
 
     compiles: ClassVar[bool] = True
-
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
-        """Return a model with fresh weights."""
-        from translucid.models.transformer import Transformer
-
-        return Transformer(source_vocabulary, target_vocabulary, self)
+    builds: ClassVar[str] = "translucid.models.transformer:Transformer"
 
     @property
     def longest(self) -> int | None:
@@ -124,6 +118,8 @@ class RecurrentOptions(ContextualOptions):
     tie_output: bool = True
     """Share the target embeddings with the output projection."""
 
+    builds: ClassVar[str] = "translucid.models.recurrent:RecurrentModel"
+
     @model_validator(mode="after")
     def _fits_together(self) -> RecurrentOptions:
         if self.bidirectional and self.width % 2:
@@ -134,12 +130,6 @@ class RecurrentOptions(ContextualOptions):
             if self.input_feeding:
                 raise ValueError(f"input_feeding is for Luong's attention, not for attention={self.attention}")
         return self
-
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
-        """Return a model with fresh weights."""
-        from translucid.models.recurrent import RecurrentModel
-
-        return RecurrentModel(source_vocabulary, target_vocabulary, self)
 
     @property
     def summary(self) -> str:
@@ -175,11 +165,7 @@ class AttentionOnlyOptions(ModelShape):
     tie_output: bool = True
     """Share the target embeddings with the output projection."""
 
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
-        """Return a model with fresh weights."""
-        from translucid.models.attention_only import AttentionOnly
-
-        return AttentionOnly(source_vocabulary, target_vocabulary, self)
+    builds: ClassVar[str] = "translucid.models.attention_only:AttentionOnly"
 
     @property
     def summary(self) -> str:
@@ -207,7 +193,7 @@ class CustomOptions(ModelShape):
     dropout: ClassVar[float] = 0.0
     """Whatever the class drops, quality estimation by dropout passes is for built-in models."""
 
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Any:
         """Return the user's model with fresh weights.
 
         Raises:
@@ -218,7 +204,7 @@ class CustomOptions(ModelShape):
         model_class: Any = load_model_class(self.implementation)
         own_options = options_of(model_class, self.implementation, self.options)
         try:
-            model: Model = model_class(source_vocabulary, target_vocabulary, own_options)
+            model = model_class(source_vocabulary, target_vocabulary, own_options)
         except (TypeError, NameError, AttributeError) as error:
             location = place_in_user_code(error)
             what = f"{model_class.__name__} can't be built ({location}{type(error).__name__}: {error})"

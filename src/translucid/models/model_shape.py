@@ -11,12 +11,12 @@ from pydantic import Field, model_validator
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.layers.variants import Nonlinearity
+from translucid.models.kinds import resolved
 
 if TYPE_CHECKING:
     from torch import nn
 
     from translucid.layers.embedding import Embedding
-    from translucid.models.protocol import Model
 
 
 class ModelShape(OptionGroup):
@@ -26,6 +26,8 @@ class ModelShape(OptionGroup):
     """The kind of source; `models/kinds.py` has a task for each."""
     compiles: ClassVar[bool] = False
     """Whether PyTorch can compile the model in training (`training.compile`)."""
+    builds: ClassVar[str] = ""
+    """The class of the models, as a reference `module:name` (`models/kinds.py`): options only hold values."""
     own_fixed_settings: ClassVar[tuple[str, ...]] = ()
     """Settings that can't change in a resumed run of such a model, beside those of all models."""
 
@@ -43,11 +45,11 @@ class ModelShape(OptionGroup):
         def dropout(self) -> float:
             """The dropout of the model."""
 
-    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Model:
-        """Return a model with these options and fresh weights; see `models.build.build_model`."""
-        raise NotImplementedError
+    def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Any:
+        """Return a model, a `protocol.Model`, with these options and fresh weights; see `models.build.build_model`."""
+        return resolved(self.builds)(source_vocabulary, target_vocabulary, self)
 
-    def load_pretrained(self, model: Model) -> None:
+    def load_pretrained(self, model: Any) -> None:
         """Load the weights of parts of a new model that are pre-trained networks, if it has any."""
 
     def contextual(self, embedding: Embedding, *, tuned: bool) -> nn.Module:

@@ -25,6 +25,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.models.kinds import options_of_kind
+from translucid.models.model_shape import ModelShape
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.presets import kind_of_preset
 from translucid.runs.run_folder import RunFolder
@@ -69,8 +70,10 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     base = RunFolder(run).configuration()
     kind = kind_of_preset(preset)
     model = base.model.model_dump()
-    if kind not in {None, base.model.kind} and (options := options_of_kind(kind)):
-        model = options.begun_from(base.model, run)
+    if kind not in {None, base.model.kind}:
+        options = options_of_kind(kind)
+        if options and issubclass(options, ModelShape):
+            model = options.begun_from(base.model, run)
     data = {name: getattr(base.data, name) for name in _INHERITED}
     data["tokenizer"] = base.data.tokenizer.model_dump(exclude={"added"})
     training: dict[str, Any] = {"begin_from": str(run)}

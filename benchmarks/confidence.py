@@ -34,7 +34,7 @@ from pathlib import Path
 
 import numpy as np
 
-from translucid.api.confidence_fitting import fit_confidence
+from translucid.api.fitting.confidence_fitting import fit_confidence
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import Piece

@@ -29,7 +29,7 @@ from common import DOCS, table, write
 
 from bitext.pair import Pair
 from bitext.words import folded, words_in
-from translucid.api.alignment_fitting import CORPUS, choose_alignment, fit_alignment
+from translucid.api.fitting.alignment_fitting import CORPUS, choose_alignment, fit_alignment
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs

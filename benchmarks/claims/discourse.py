@@ -28,8 +28,8 @@ from typing import NamedTuple
 from common import DOCS, scored, table, train_once, translations, write
 
 from bitext.pair import Pair
-from translucid.api.contrast import preferences
-from translucid.api.scoring import translated
+from translucid.api.evaluation.contrast import preferences
+from translucid.api.evaluation.scoring import translated
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
 from translucid.corpora.phrasebook import generate

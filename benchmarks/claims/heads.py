@@ -28,8 +28,8 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from bitext.pair import Pair
-from translucid.api.heads import criterion_of, score_curve
-from translucid.api.scoring import translated
+from translucid.api.evaluation.heads import criterion_of, score_curve
+from translucid.api.evaluation.scoring import translated
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bitext.pair import Pair
-from translucid.api.contrast import preferences
+from translucid.api.evaluation.contrast import preferences
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
 from translucid.data.text_pipeline import EncodedPair

@@ -9,7 +9,7 @@ import torch
 
 from bitext.documents.tagged_text import TaggedText
 from translucid import Translator, UserError
-from translucid.api.confidence_fitting import fit_validation_scores
+from translucid.api.fitting.confidence_fitting import fit_validation_scores
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.cli.main import run as command
 from translucid.data.readers.corpus import read_pairs

@@ -28,7 +28,7 @@ def pairs(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _quality(monkeypatch):
     """Let the length of the reference decide the quality, as all translations of the untrained model are bad."""
-    chrf = "translucid.api.confidence_fitting.sentence_chrf"
+    chrf = "translucid.api.fitting.confidence_fitting.sentence_chrf"
     monkeypatch.setattr(chrf, lambda texts, references: [10.0 * (len(text) % 10) for text in references])
 
 

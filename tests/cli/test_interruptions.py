@@ -59,7 +59,7 @@ def test_every_other_training_command_saves_and_returns_its_exit_code(
 @pytest.mark.parametrize(
     ("command", "target"),
     [
-        (["evaluate", "RUN", "--test", "PAIRS"], "translucid.api.scoring.score"),
+        (["evaluate", "RUN", "--test", "PAIRS"], "translucid.api.evaluation.scoring.score"),
         (["translate", "RUN", "--input", "TEXT"], "translucid.jobs.running.run"),
         (["tune", "speed", "RUN"], "translucid.engines.tuning.find_fastest"),
         (["data", "clean", "PAIRS", "--out", "OUT.tsv"], "translucid.data.cleaning.cleaner.Cleaner"),

@@ -182,10 +182,10 @@ def test_evaluate_and_tune_save_the_configuration_of_the_run(call, small_run, go
     saved = RunFolder(run).configuration()
     assert saved.alignment != before.alignment
     assert saved.model_copy(update={"alignment": before.alignment}) == before
-    monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST", 2)
+    monkeypatch.setattr("translucid.api.fitting.alignment_fitting.FEWEST", 2)
     monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 5)
     # Keep the layer however few pairs it learns from.
-    monkeypatch.setattr("translucid.api.alignment_fitting.LearnedAlignment.kept", True)
+    monkeypatch.setattr("translucid.api.fitting.alignment_fitting.LearnedAlignment.kept", True)
     result = call("tune", "links", run, gold, *languages)
     assert result.code == 0, result.err
     assert RunFolder(run).configuration().model_copy(update={"alignment": before.alignment}) == before

@@ -275,7 +275,9 @@ def tuning_calls(monkeypatch):
         raise UserError("enough")
 
     # Fitting validation scores has its own tests (tests/api/test_validation_fitting.py).
-    monkeypatch.setattr("translucid.api.confidence_fitting.fit_validation_scores", lambda *arguments, **options: None)
+    monkeypatch.setattr(
+        "translucid.api.fitting.confidence_fitting.fit_validation_scores", lambda *arguments, **options: None
+    )
     monkeypatch.setattr("translucid.engines.tuning.find_fastest", spy)
     monkeypatch.setattr("translucid.training.post_training.find_fastest", spy)
     return calls

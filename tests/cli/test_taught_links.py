@@ -10,7 +10,7 @@ import torch
 
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid import Translator
-from translucid.api.alignment_fitting import choose_alignment
+from translucid.api.fitting.alignment_fitting import choose_alignment
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
@@ -50,7 +50,7 @@ def gold(tmp_path_factory):
 @pytest.fixture(scope="module")
 def taught_run(small_run, gold, tmp_path_factory):
     """A run with a trained alignment layer."""
-    from translucid.api.alignment_fitting import fit_alignment
+    from translucid.api.fitting.alignment_fitting import fit_alignment
 
     run = tmp_path_factory.mktemp("taught") / "run"
     shutil.copytree(small_run, run)
@@ -76,8 +76,8 @@ def test_tune_reports_the_error_rate_and_reads_two_files(small_run, gold, tmp_pa
 
 
 def test_without_links_tune_uses_statistical_links(small_run, gold, tmp_path, call, monkeypatch):
-    monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST_LINKED", 300)
-    monkeypatch.setattr("translucid.api.alignment_fitting.LEARNED", 150)
+    monkeypatch.setattr("translucid.api.fitting.alignment_fitting.FEWEST_LINKED", 300)
+    monkeypatch.setattr("translucid.api.fitting.alignment_fitting.LEARNED", 150)
     run = shutil.copytree(small_run, tmp_path / "run")
     result = call("tune", "alignments", run)
     assert result.code == 0, result.err
@@ -128,7 +128,7 @@ def test_the_end_of_a_training_chooses_how_attention_is_read(small_run, tmp_path
     quiet = Console(quiet=True)
     assert choose_alignment(run, console=quiet, device="cpu") == {}
     assert RunFolder(run).configuration().alignment == AlignmentOptions()
-    monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST_LINKED", 300)
+    monkeypatch.setattr("translucid.api.fitting.alignment_fitting.FEWEST_LINKED", 300)
     ranked = choose_alignment(run, console=quiet, device="cpu")
     assert RunFolder(run).configuration().alignment == next(iter(ranked))
     rates = [score.error_rate for score in ranked.values()]
@@ -181,7 +181,7 @@ def test_a_layer_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
     def attention_links(*args, layer, **kwargs):
         return [replace(inspection, links=inspection.cross()) for inspection in forced_decoding(*args)]
 
-    monkeypatch.setattr("translucid.api.alignment_fitting.forced_decoding", attention_links)
+    monkeypatch.setattr("translucid.api.fitting.alignment_fitting.forced_decoding", attention_links)
     result = call("tune", "links", run, gold / "gold.jsonl")
     assert result.code == 0 and "not kept: the attention is right at least as often" in result.out
     assert not (run / "alignment.safetensors").exists() and (run / "config.yaml").read_bytes() == config

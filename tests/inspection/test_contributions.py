@@ -17,7 +17,7 @@ from translucid.ground.errors import UserError
 from translucid.inspection.alignment import candidates, choose, read_alignment
 from translucid.inspection.contributions import CHUNK, Contributions, forced_contributions, through_layers
 from translucid.inspection.inspected import Inspected, viewer_record
-from translucid.inspection.saving import save_maps
+from translucid.inspection.rendering.saving import save_maps
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.recurrent import RecurrentModel

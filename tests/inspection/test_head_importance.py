@@ -10,8 +10,8 @@ from tests.cli.conftest import call  # noqa: F401 - a fixture
 from tests.inspection.conftest import PAIRS
 from tests.inspection.test_ablation import without_columns
 from translucid import Translator, UserError
-from translucid.api.heads import ablated_record, criterion_of, head_report, off_counts, score_curve
-from translucid.api.scoring import score
+from translucid.api.evaluation.heads import ablated_record, criterion_of, head_report, off_counts, score_curve
+from translucid.api.evaluation.scoring import score
 from translucid.attention.points import handling
 from translucid.decoding.maps import forced_log_probs
 from translucid.evaluation.metrics import corpus_scores

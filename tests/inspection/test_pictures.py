@@ -14,7 +14,6 @@ from translucid.attention.masks import padding_mask, target_mask
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
 from translucid.ground.errors import UserError
-from translucid.inspection.html import notebook_table
 from translucid.inspection.inspected import SIDES, Inspected, page, viewer_record
 from translucid.inspection.plots import (
     draw_attention,
@@ -31,7 +30,8 @@ from translucid.inspection.plots import (
 )
 from translucid.inspection.plots.ribbons import MAX_WIDTH, bands
 from translucid.inspection.plots.saving import new_figure, rendered
-from translucid.inspection.saving import save, save_maps
+from translucid.inspection.rendering.html import notebook_table
+from translucid.inspection.rendering.saving import save, save_maps
 from translucid.inspection.words import WordMap, word_map
 from translucid.layers.positions import sinusoidal_positions
 

@@ -5,7 +5,7 @@ import pytest
 from bitext.pair import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.trace import BeamTrace, Node
-from translucid.inspection.html import beam_record
+from translucid.inspection.rendering.html import beam_record
 
 
 @pytest.fixture(scope="module")

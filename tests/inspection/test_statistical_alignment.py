@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from bitext.pair import Pair
-from translucid.api.alignment_fitting import LONG, LinkedPairs
+from translucid.api.fitting.alignment_fitting import LONG, LinkedPairs
 from translucid.corpora.phrasebook import generate
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.statistical_alignment import LONGEST_JUMP, UNLINKED, _forward_backward, statistical_links

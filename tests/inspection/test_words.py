@@ -7,7 +7,7 @@ import torch
 from rich.console import Console
 
 from translucid.evaluation.alignment_error import to_pharaoh
-from translucid.inspection.terminal import attention_table, heatmap
+from translucid.inspection.rendering.terminal import attention_table, heatmap
 from translucid.inspection.word_weights import joined_links, link, source_shares
 from translucid.inspection.words import WordMap, word_map, word_spans
 

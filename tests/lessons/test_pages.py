@@ -13,7 +13,7 @@ import torch
 import translucid
 from translucid.api.translator import Translator
 from translucid.cli.main import run
-from translucid.inspection.bundling import bundle
+from translucid.inspection.rendering.bundling import bundle
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.pages import EQUATIONS, PAGES, Excerpt, recorded, static_files
 from translucid.lessons.recording import LESSON, PAIRS, SENTENCE, patching_sentence

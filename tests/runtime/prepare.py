@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from translucid import Translator
-from translucid.api.confidence_fitting import fit_confidence
+from translucid.api.fitting.confidence_fitting import fit_confidence
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.ground.console import Console

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from translucid import Translator
-from translucid.api.confidence_fitting import fit_confidence
+from translucid.api.fitting.confidence_fitting import fit_confidence
 from translucid.corpora.phrasebook import generate
 from translucid.ground.console import Console
 
@@ -19,7 +19,7 @@ def confident_run(run, tmp_path_factory):
     pairs.write_text("".join(lines), encoding="utf-8")
     shutil.copytree(run, run_folder)
     with pytest.MonkeyPatch.context() as patch:
-        chrf = "translucid.api.confidence_fitting.sentence_chrf"
+        chrf = "translucid.api.fitting.confidence_fitting.sentence_chrf"
         patch.setattr(chrf, lambda texts, references: [10.0 * (len(text) % 10) for text in references])
         fit_confidence(run_folder, console=Console(quiet=True), valid=[str(pairs)])
     return run_folder

@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from translucid.api.translator import Translator
-from translucid.inspection.saving import save
+from translucid.inspection.rendering.saving import save
 
 from .test_page import type_in, watched
 from .test_page_seeing import GIVEN, TEXT, address, inspected, page  # noqa: F401

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
 from translucid.api.translator import Translator
-from translucid.inspection.saving import save
+from translucid.inspection.rendering.saving import save
 
 from .test_clients import serving
 from .test_page import fresh, made_by_code, saved, type_in, watched

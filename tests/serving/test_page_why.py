@@ -7,7 +7,7 @@ from translucid.api.translator import Translator
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.explanation import explanation_record
-from translucid.inspection.saving import save
+from translucid.inspection.rendering.saving import save
 
 from .test_page import made_by_code, saved, type_in, watched
 from .test_page_seeing import GIVEN, RIBBONS, TEXT, address, inspected, page  # noqa: F401

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from translucid.api.confidence_fitting import fit_validation_scores
+from translucid.api.fitting.confidence_fitting import fit_validation_scores
 from translucid.api.translator import Translator
 from translucid.data.stores.store import CorpusStore
 from translucid.ground.console import Console

@@ -34,10 +34,10 @@ from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.special import SPELLINGS
 from translucid.inspection.forced_decoding import inspecting_pass
-from translucid.inspection.html import document
 from translucid.inspection.inspected import Inspected, title_of
-from translucid.inspection.saving import save_maps
-from translucid.inspection.terminal import SHADES, bar, brightness_color, strong_shares
+from translucid.inspection.rendering.html import document
+from translucid.inspection.rendering.saving import save_maps
+from translucid.inspection.rendering.terminal import SHADES, bar, brightness_color, strong_shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -89,7 +89,7 @@ def align(
 
 def _by_statistics(run: Path | None, files: Sequence[str], languages: Languages) -> list[Links]:
     """Return the links that a statistical aligner learns from these pairs and from a run's training pairs, if any."""
-    from translucid.api.alignment_fitting import training_sample
+    from translucid.api.fitting.alignment_fitting import training_sample
     from translucid.inspection.statistical_alignment import statistical_links
     from translucid.runs.corpus_files import pairs_of
     from translucid.runs.data_options import DataOptions

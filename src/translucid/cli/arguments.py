@@ -20,7 +20,7 @@ from bitext.reading import reading
 from translucid.data.readers.corpus import CorpusName, refuse_wrong_languages
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
-from translucid.inspection.file_formats import refuse_picture
+from translucid.inspection.rendering.file_formats import refuse_picture
 
 
 def pair_up(files: Sequence[str]) -> list[str]:

@@ -338,7 +338,7 @@ def _output(
     Raises:
         UserError: a file has another number of lines than the test set.
     """
-    from translucid.api.scoring import translated
+    from translucid.api.evaluation.scoring import translated
     from translucid.api.translator import Translator
 
     if not system.is_dir():

@@ -44,9 +44,9 @@ def demo(
 
 
 def _translations(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
-    from translucid.api.scoring import score
+    from translucid.api.evaluation.scoring import score
     from translucid.api.translator import Translator
-    from translucid.inspection.terminal import attention_table
+    from translucid.inspection.rendering.terminal import attention_table
     from translucid.lessons.demonstration import find_alignments, phrasebook_files, train_demo
     from translucid.runs.presets import DEMO_TEXTS
 

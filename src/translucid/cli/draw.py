@@ -13,7 +13,7 @@ from translucid.cli.arguments import refuse_to_save
 from translucid.cli.run_kinds import configuration_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.file_formats import PICTURES, refuse_untranslated
+from translucid.inspection.rendering.file_formats import PICTURES, refuse_untranslated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

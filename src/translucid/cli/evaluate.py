@@ -165,9 +165,9 @@ def _evaluate_translations(
     terms: option.Terms,
     languages: option.Languages,
 ) -> None:
-    from translucid.api.alignment_fitting import refuse_reversed, scored_readings
+    from translucid.api.evaluation.scoring import score, score_terms
+    from translucid.api.fitting.alignment_fitting import refuse_reversed, scored_readings
     from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
-    from translucid.api.scoring import score, score_terms
     from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import read_gold
     from translucid.runs.run_folder import RunFolder
@@ -291,7 +291,7 @@ def _print_details(
     aligned: dict[AlignmentOptions, AlignmentScore],
     usage: tuple[TermScore, TermScore] | None,
 ) -> None:
-    from translucid.inspection.terminal import alignment_table
+    from translucid.inspection.rendering.terminal import alignment_table
     from translucid.terminology.term_score import terms_table
 
     console = Console()
@@ -331,7 +331,7 @@ def evaluate_directions(
     Raises:
         UserError: an option is for a single direction, or a file does not name its languages.
     """
-    from translucid.api.scoring import score_directions
+    from translucid.api.evaluation.scoring import score_directions
     from translucid.api.translator import Translator
     from translucid.runs.corpus_files import corpora_of
     from translucid.runs.run_folder import RunFolder

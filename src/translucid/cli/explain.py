@@ -33,7 +33,7 @@ from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import configuration_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.file_formats import refuse_untranslated
+from translucid.inspection.rendering.file_formats import refuse_untranslated
 
 if TYPE_CHECKING:
     from translucid.inspection.explain import Contrast, Faithfulness
@@ -123,7 +123,7 @@ def _explain_translation(
     from translucid.inspection.explain import compare_with_random, contrast, explain
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.explanation import record
-    from translucid.inspection.terminal import importance_table
+    from translucid.inspection.rendering.terminal import importance_table
     from translucid.inspection.words import with_context_marked
 
     k, target = options.k or 1, options.target

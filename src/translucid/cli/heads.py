@@ -22,7 +22,7 @@ from translucid.cli.printing import print_scores, with_examples
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.file_formats import PICTURES
+from translucid.inspection.rendering.file_formats import PICTURES
 
 
 class Measuring(NamedTuple):
@@ -56,7 +56,7 @@ def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: o
     single heads.
     """
     from bitext.pair import Pair
-    from translucid.api.heads import head_report
+    from translucid.api.evaluation.heads import head_report
     from translucid.api.translator import Translator
     from translucid.runs.corpus_files import pairs_of
 

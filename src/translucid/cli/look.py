@@ -42,7 +42,7 @@ from translucid.cli.run_kinds import configuration_of, view_of
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.inspection.file_formats import ENDINGS, refuse_untranslated
+from translucid.inspection.rendering.file_formats import ENDINGS, refuse_untranslated
 
 if TYPE_CHECKING:
     from translucid.api.translation import SentenceInContext, Translation
@@ -162,7 +162,7 @@ def look(
 def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving, languages: option.Languages) -> None:
     from translucid.api.translation import SentenceInContext
     from translucid.decoding.maps import chosen_maps
-    from translucid.inspection.saving import save
+    from translucid.inspection.rendering.saving import save
 
     if saving.tsv:
         file = saving.save
@@ -224,7 +224,7 @@ def _print_translation(
     """Print what was written, its words of low probability and, if it is the model's translation, its warnings."""
     from translucid.decoding.hypothesis import percent
     from translucid.evaluation.confidence import UNSURE
-    from translucid.inspection.terminal import with_unsure
+    from translucid.inspection.rendering.terminal import with_unsure
 
     words: list[tuple[str, float]] = []
     for piece in pieces:
@@ -246,7 +246,7 @@ def _print_translation(
 def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
     from translucid.inspection.inspected import largest_context_contribution
     from translucid.inspection.language_pieces import readers_table
-    from translucid.inspection.terminal import attention_table, heatmap, source_table
+    from translucid.inspection.rendering.terminal import attention_table, heatmap, source_table
 
     console = Console()
     if not pieces:
@@ -281,7 +281,7 @@ def _details(
     """
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.explanation import explanation_record
-    from translucid.inspection.html import beam_record
+    from translucid.inspection.rendering.html import beam_record
 
     details = []
     options = translator.configuration.decoding
@@ -300,7 +300,7 @@ def _details(
 
 def _save_all(translator: Translator, files: list[str], save: Path, *, contributions: bool) -> None:
     """Write the attention during forced decoding of sentence pairs."""
-    from translucid.inspection.saving import save_maps
+    from translucid.inspection.rendering.saving import save_maps
     from translucid.runs.corpus_files import pairs_of
 
     pairs = list(pairs_of(translator.configuration.data, *pair_up(files)))
@@ -330,7 +330,7 @@ def look_at_layers(translator: Translator, text: str, view: View, save: Path | N
 def show_lenses(lenses: list[Lens], source: str, save: Path | None) -> None:
     """Print the lenses of a text, and save them if a file is given."""
     from translucid.inspection.lens import NOTE, terminal_table
-    from translucid.inspection.saving import save_lenses
+    from translucid.inspection.rendering.saving import save_lenses
 
     refuse_untranslated(lenses)
     console = Console()
@@ -346,7 +346,7 @@ def show_lenses(lenses: list[Lens], source: str, save: Path | None) -> None:
 def show_translations(lens: DecoderLens, save: Path | None) -> None:
     """Print what is written from each encoder layer, and save it if a file is given."""
     from translucid.inspection.lens import terminal_translations
-    from translucid.inspection.saving import save_decoder_lens
+    from translucid.inspection.rendering.saving import save_decoder_lens
 
     console = Console()
     console.print(terminal_translations(lens))

@@ -23,7 +23,7 @@ from translucid.cli.printing import print_json, with_examples
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.file_formats import PICTURES
+from translucid.inspection.rendering.file_formats import PICTURES
 
 KINDS = (*PICTURES, ".html", ".json")
 """The formats in which the result is saved."""
@@ -71,7 +71,7 @@ def patch(
     """
     from translucid.api.translator import Translator
     from translucid.inspection.patching import read_pairs, terminal_view
-    from translucid.inspection.saving import save_patching
+    from translucid.inspection.rendering.saving import save_patching
 
     refuse_to_save(output.save, output.overwrite, KINDS)
     if configuration_of(run).model.reads != "text":

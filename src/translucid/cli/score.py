@@ -80,7 +80,7 @@ def score(
 
 def _score_contrasts(translator: Translator, file: str, output_format: str) -> None:
     """Print how often the right translation is more probable than its contrast."""
-    from translucid.api.contrast import preferences
+    from translucid.api.evaluation.contrast import preferences
     from translucid.evaluation.contrast import contrast_rows, contrast_table, read_contrasts
 
     if translator.configuration.data.reverse:

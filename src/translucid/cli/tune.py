@@ -15,12 +15,12 @@ from translucid.cli.run_kinds import configuration_of
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
-from translucid.inspection.file_formats import PICTURES
+from translucid.inspection.rendering.file_formats import PICTURES
 
 if TYPE_CHECKING:
-    from translucid.api.alignment_fitting import LearnedAlignment
-    from translucid.api.confidence_fitting import Fitted
-    from translucid.api.lens_fitting import FittedLens
+    from translucid.api.fitting.alignment_fitting import LearnedAlignment
+    from translucid.api.fitting.confidence_fitting import Fitted
+    from translucid.api.fitting.lens_fitting import FittedLens
     from translucid.engines.tuning import Trial
 
 app = typer.Typer(
@@ -112,7 +112,7 @@ def confidence(
 
         translucid tune confidence runs/mine --valid dev.tsv --threshold 50 --dropout-passes 10
     """
-    from translucid.api.confidence_fitting import fit_confidence
+    from translucid.api.fitting.confidence_fitting import fit_confidence
     from translucid.runs.settings import without_none
 
     refuse_to_save(diagram, overwrite, PICTURES)
@@ -147,7 +147,7 @@ def alignments(
 
         translucid tune alignments runs/opus-mt --train pairs.tsv --valid dev.tsv
     """
-    from translucid.api.alignment_fitting import fit_alignment
+    from translucid.api.fitting.alignment_fitting import fit_alignment
 
     console = Console(stderr=True)
     learned = fit_alignment(
@@ -176,7 +176,7 @@ def links(
 
         translucid tune links runs/mine links.txt --train pairs.tsv
     """
-    from translucid.api.alignment_fitting import fit_alignment
+    from translucid.api.fitting.alignment_fitting import fit_alignment
 
     console = Console(stderr=True)
     learned = fit_alignment(run, links=gold, pairs=pair_up(train or []), languages=languages, console=console)
@@ -202,8 +202,8 @@ def reading(
 
         translucid tune reading runs/mine links.txt --pairs pairs.tsv
     """
-    from translucid.api.alignment_fitting import fit_reading
-    from translucid.inspection.terminal import alignment_table
+    from translucid.api.fitting.alignment_fitting import fit_reading
+    from translucid.inspection.rendering.terminal import alignment_table
 
     scores = fit_reading(run, gold, pairs=pair_up(pairs or []), languages=languages)
     Console().print(alignment_table(scores, next(iter(scores))))
@@ -225,7 +225,7 @@ def lens(
 
         translucid tune lens runs/mine
     """
-    from translucid.api.lens_fitting import SENTENCES, fit_lens
+    from translucid.api.fitting.lens_fitting import SENTENCES, fit_lens
 
     pairs, console = pair_up(valid or []), Console(stderr=True)
     _show_lens(fit_lens(run, valid=pairs, sentences=sentences or SENTENCES, languages=languages, console=console))
@@ -256,7 +256,7 @@ def ranking(
 
         translucid tune ranking runs/es --reverse runs/es-en --reverse-weight 0.5 --length-weight 1
     """
-    from translucid.api.ranking_fitting import fit_ranking
+    from translucid.api.fitting.ranking_fitting import fit_ranking
 
     if not pairs and reverse_weight is None and length_weight is None:
         fix = "Give --pairs FILES, or --reverse-weight and --length-weight."
@@ -286,7 +286,7 @@ def ranking(
 def _tune_speed(
     run: Path, trials: Trials, languages: option.Languages, *, shortlists: bool, pairs: int | None = None
 ) -> None:
-    from translucid.api.confidence_fitting import fit_validation_scores
+    from translucid.api.fitting.confidence_fitting import fit_validation_scores
     from translucid.engines.tuning import PAIRS, SENTENCES, find_fastest
 
     source, target = languages
@@ -320,7 +320,7 @@ def _show_trials(trials: Sequence[Trial], best: Trial) -> None:
 
 def _show_links(learned: LearnedAlignment, remark: str, advice: str) -> None:
     """Print the error rates of the alignment layer and of the attention, a remark, and advice if neither is better."""
-    from translucid.inspection.terminal import alignment_table
+    from translucid.inspection.rendering.terminal import alignment_table
 
     console = Console()
     skipped = f"; {learned.skipped:,} could not be used" if learned.skipped else ""

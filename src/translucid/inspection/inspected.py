@@ -26,9 +26,9 @@ from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
-from translucid.inspection.bundling import WEB, bundle
 from translucid.inspection.contributions import Contributions
-from translucid.inspection.html import document, notebook_table, quoted, web_file
+from translucid.inspection.rendering.bundling import WEB, bundle
+from translucid.inspection.rendering.html import document, notebook_table, quoted, web_file
 from translucid.inspection.words import (
     WordMap,
     span_ranges,

@@ -38,7 +38,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.inspection.inspected import plain, rounded
-from translucid.inspection.terminal import brightness_color
+from translucid.inspection.rendering.terminal import brightness_color
 from translucid.inspection.words import span_ranges, span_words, word_spans
 from translucid.models.protocol import SequenceModel
 

@@ -25,7 +25,7 @@ from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import compare_with_random, explain
 from translucid.inspection.explain.explanation import record
-from translucid.inspection.highlighted_text import HighlightedText, colored_page
+from translucid.inspection.rendering.highlighted_text import HighlightedText, colored_page
 from translucid.language.classification import ClassifierScores, classification_scores
 from translucid.language.generator import Generator
 from translucid.language.label_case import LabelCase, contrast_labels

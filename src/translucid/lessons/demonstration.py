@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bitext.pair import Pair
-from translucid.api.confidence_fitting import fit_validation_scores
-from translucid.api.scoring import save_alignment_options
+from translucid.api.evaluation.scoring import save_alignment_options
+from translucid.api.fitting.confidence_fitting import fit_validation_scores
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook.generation import LONGEST, Split, generate
 from translucid.evaluation.alignment_error import Gold

@@ -21,7 +21,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from translucid.inspection.bundling import WEB, bundle
+from translucid.inspection.rendering.bundling import WEB, bundle
 from translucid.lessons.lessons import LESSONS, Lesson
 
 PAGES = Path(str(files("translucid.lessons"))) / "pages"

@@ -17,7 +17,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from translucid import __version__
-from translucid.inspection.bundling import WEB
+from translucid.inspection.rendering.bundling import WEB
 from translucid.kernels.machine import release_freed_memory
 from translucid.serving.catalog import Catalog
 from translucid.serving.documents.document_jobs import DocumentJobs

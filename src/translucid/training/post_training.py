@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bitext.languages import Languages
-from translucid.api.alignment_fitting import choose_alignment
-from translucid.api.confidence_fitting import fit_validation_scores
+from translucid.api.fitting.alignment_fitting import choose_alignment
+from translucid.api.fitting.confidence_fitting import fit_validation_scores
 from translucid.engines.tuned import FILE
 from translucid.engines.tuning import find_fastest
 from translucid.ground.console import Console

@@ -21,8 +21,8 @@ from bitext.cancellation import between_steps
 from translucid.ground.errors import UserError, missing_package, nearest
 from translucid.inspection.explain.case import Explained
 from translucid.inspection.explain.contrast import Contrast
-from translucid.inspection.html import notebook_table
 from translucid.inspection.inspected import plain, rounded
+from translucid.inspection.rendering.html import notebook_table
 from translucid.inspection.words import WordMap
 
 METHODS = {

@@ -1,4 +1,4 @@
-// The kinds of attention maps in a record of inspection/html.py, and the words along their axes.
+// The kinds of attention maps in a record of inspection/rendering/html.py, and the words along their axes.
 
 export const KIND_LABELS = {
   cross: "Translation to source",

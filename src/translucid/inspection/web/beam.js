@@ -1,6 +1,6 @@
 // Beam search: its tree, its finished hypotheses, and alternative continuations of a prefix.
 //
-// A tree is what beam_record in inspection/html.py returns. Each column holds the nodes of one step, the more probable ones higher up.
+// A tree is what beam_record in inspection/rendering/html.py returns. Each column holds the nodes of one step, the more probable ones higher up.
 
 import {
   element,

@@ -12,7 +12,7 @@ const SVG_MARGIN = 10;
 
 // Show a block of thumbnails for each kind of attention: a row for each layer, and a column for each head.
 //
-// record: see viewer_record in inspection/html.py.
+// record: see viewer_record in inspection/rendering/html.py.
 // view: see translation_view.js.
 // selectedMap: the map whose thumbnail is pressed at first.
 // ablatedHeads: a Set of the names of heads that are off.

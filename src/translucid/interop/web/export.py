@@ -26,8 +26,8 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.bundling import WEB, bundle
-from translucid.inspection.html import document
+from translucid.inspection.rendering.bundling import WEB, bundle
+from translucid.inspection.rendering.html import document
 from translucid.interop.pieces import pieces_of
 from translucid.layers.quantized import quantized, row_scales
 from translucid.models.model_options import Choices, RecurrentOptions, TransformerOptions, unknown_option

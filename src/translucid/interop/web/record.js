@@ -1,4 +1,4 @@
-// Creates what the inspector shows of a translation, with the fields of inspection/html.py, from pieces and attention weights.
+// Creates what the inspector shows of a translation, with the fields of inspection/rendering/html.py, from pieces and attention weights.
 
 const SPECIAL_TOKENS = new Set(["<s>", "</s>"]);
 

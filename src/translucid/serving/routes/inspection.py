@@ -24,9 +24,9 @@ from translucid.ground.errors import UserError
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.explanation import explanation_record
-from translucid.inspection.html import beam_record
 from translucid.inspection.inspected import SIDES, Inspected, viewer_record
 from translucid.inspection.patching import Patching
+from translucid.inspection.rendering.html import beam_record
 from translucid.inspection.words import WordMap, word_spans
 from translucid.serving.catalog import AnyServed, Served, ServedPivot
 from translucid.serving.detection import detect

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bitext.languages import Languages
 from bitext.pair import Pair
 from bitext.words import linked_words
-from translucid.api.scoring import save_alignment_options
+from translucid.api.evaluation.scoring import save_alignment_options
 from translucid.api.translator import Translator
 from translucid.data.filtering import Skipped, keep, reservoir_sample
 from translucid.data.readers.corpus import BadLines, sides

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bitext.languages import Languages
-from translucid.api.confidence_fitting import pairs_to_fit
+from translucid.api.fitting.confidence_fitting import pairs_to_fit
 from translucid.api.translator import Translator
 from translucid.engines.run_files import save_tuned_lens
 from translucid.ground.console import Console, progress_bar

@@ -13,11 +13,11 @@ import numpy as np
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import output, write_output
 from translucid.ground.errors import UserError
-from translucid.inspection.file_formats import ENDINGS, refuse_picture, refuse_untranslated
-from translucid.inspection.html import document
 from translucid.inspection.inspected import Inspected, page, title_of
 from translucid.inspection.lens import NOTE, DecoderLens, Lens, html_table, html_translations
 from translucid.inspection.patching import Patching, html_tables
+from translucid.inspection.rendering.file_formats import ENDINGS, refuse_picture, refuse_untranslated
+from translucid.inspection.rendering.html import document
 
 
 def save(

@@ -9,7 +9,7 @@ from html import escape
 from rich.style import Style
 from rich.text import Text
 
-from translucid.inspection.html import document
+from translucid.inspection.rendering.html import document
 
 FOR, AGAINST = (37, 99, 235), (220, 80, 20)
 """Blue and orange, in RGB, for positive and negative importance: the color-blind can tell them apart."""

@@ -13,7 +13,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import length_penalty
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
-from translucid.inspection.bundling import WEB
+from translucid.inspection.rendering.bundling import WEB
 from translucid.inspection.words import WordMap
 
 

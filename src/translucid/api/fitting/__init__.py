@@ -1,0 +1,1 @@
+"""What is fitted to a trained run and saved in its folder: alignments, confidence, lenses, rankings."""

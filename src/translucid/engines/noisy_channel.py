@@ -21,7 +21,6 @@ from translucid.data.readers.corpus import sources_of
 from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis, in_order
-from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
 from translucid.kernels.machine import require_pytorch
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     import torch
 
     from translucid.engines.stages import SearchStages
+    from translucid.ground.console import Console
     from translucid.models.protocol import SequenceModel
 
 
@@ -224,6 +224,7 @@ def tune_weights(
         UserError: there is no pair, or the translations are too bad to distinguish weights.
     """
     from translucid.evaluation.metrics import Criterion
+    from translucid.ground.console import progress_bar  # rich, which a translation does not need
 
     pieces, references = [], []
     for source_pieces, pair in zip(stages.pipeline.pieces(sources_of(pairs), split=False), pairs, strict=True):

@@ -80,7 +80,7 @@ def test_evaluate_claims_no_perplexity_where_all_pairs_are_too_long(call, small_
     assert "no perplexity: all pairs are too long" in call(*options).out
 
 
-@pytest.mark.parametrize(("count", "expected"), [(3, 3), (7, 7), (13, 13), (20, 20), (60, 20), (0, 0)])
+@pytest.mark.parametrize(("count", "expected"), [(13, 13), (60, 20), (0, 0)])
 def test_as_many_samples_are_shown_as_were_asked_for(call, small_run, corpus, count, expected):
     result = call("evaluate", small_run, "--test", corpus / "test.tsv", "--beam", "1", "--samples", count)
     assert result.out.count("hypothesis") == expected
@@ -98,13 +98,6 @@ def test_a_second_reference_counts(call, small_run, corpus, tmp_path):
     result = call("evaluate", small_run, "--test", corpus / "test.tsv", "--reference", tmp_path / "short.txt")
     assert result.code == 2
     assert "1 references" in result.err
-
-
-def test_look_shows_words_of_both_sides(call, small_run):
-    result = call("look", small_run, "I like soccer")
-    assert result.code == 0
-    assert "soccer" in result.out
-    assert "%" in result.out
 
 
 def test_models_lists_presets_and_keys(call):
@@ -320,9 +313,8 @@ def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
     assert call("tune", "speed", run).code == 2
 
 
-@pytest.mark.parametrize("name", ["o[/b]", "o[bold]x", "o\x1b[2J"])
-def test_a_name_is_neither_markup_nor_a_command(call, corpus, tmp_path, name):
-    run = tmp_path / name
+def test_a_name_is_neither_markup_nor_a_command(call, corpus, tmp_path):
+    run = tmp_path / "o[bold]x\x1b[2J[/b]"
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
     result = call("train", *files, "--out", run, "--no-tune", "--set", *SHAPE, "training.max_steps=2")
     assert result.code == 0, result.err

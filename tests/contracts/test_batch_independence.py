@@ -45,11 +45,14 @@ def test_alone_in_batches_and_in_another_order(tuned, sources, engine, considere
     translator = Translator.load(run)
     assert str(translator.engine) == f"{engine}, float32, {considered}"
     options = DecodingOptions(beam=beam, **LIMITS)
-    alone = [translator.translate(source, options).text for source in sources]
-    batched = [translation.text for translation in translator.translate(sources, options)]
+    translated_alone = [translator.translate(source, options) for source in sources]
+    alone = [translation.text for translation in translated_alone]
+    batched = translator.translate(sources, options)
     order = random.Random(1).sample(range(len(sources)), len(sources))
     shuffled = dict(zip(order, translator.translate([sources[i] for i in order], options), strict=True))
-    assert batched == alone
+    assert [translation.text for translation in batched] == alone
+    scores = [translation.score for translation in translated_alone]
+    assert [translation.score for translation in batched] == pytest.approx(scores, abs=1e-4)
     assert [shuffled[i].text for i in range(len(sources))] == alone
     assert len({*alone}) > 5
 

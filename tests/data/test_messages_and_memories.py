@@ -82,11 +82,6 @@ def test_one_form_is_that_of_the_plural(tmp_path):
     assert placed(tmp_path / "ja.po") == [(1, Pair("%d files", "%d ファイル"))]
 
 
-def test_escapes_are_those_of_c(tmp_path):
-    (tmp_path / "es.po").write_text(r'msgid "a\x41\101\\n\"\t."' + '\nmsgstr "b\u2028"\n')
-    assert placed(tmp_path / "es.po") == [(1, Pair('aAA\\n" .', "b\u2028"))]
-
-
 def test_a_bad_entry_is_reported_and_the_others_are_read(tmp_path):
     file = tmp_path / "es.po"
     first, last = b'msgid "a"\nmsgstr "b"\n', b'msgid "c"\nmsgstr "d"\n'

@@ -69,11 +69,6 @@ def test_values_that_are_not_text_are_unchanged(source):
     assert not read(source).segments
 
 
-def test_a_comment_is_a_note():
-    first, second = read('<!-- Of a button -->\n<string name="a">a</string>\n<string name="b">b</string>').segments
-    assert (first.note, second.note) == ("Of a button", None)
-
-
 @pytest.mark.parametrize(
     ("target", "forms"),
     [

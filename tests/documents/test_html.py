@@ -112,21 +112,13 @@ def test_blocks_are_segments_and_inline_elements_marks():
     ("text", "expected"),
     [
         ("<p> <b> all of it </b>\n</p>", ["all of it"]),
-        ("<td>one<td>two", ["one", "two"]),
         ("<ul><li>one<ul><li translate=no>two<li>three</ul></ul>", ["one", "three"]),
-        ("<p translate=no>one<p>two", ["two"]),
-        ("<div translate=no>one<p>two</p><p translate=yes>three</p></div>four", ["three", "four"]),
         ("<div translate=no><p>one</p>two</div>three", ["three"]),
         ("<div translate=no>one</b>two</div>three", ["three"]),
-        ("<p>one <span class='x notranslate'>two</span> three", ["one  three"]),
-        ("<pre>one</pre><script>two</script><style>three</style><textarea>four</textarea>", []),
-        ("one<br>two<br><br>three", ["one two", "three"]),
         ("the <b0>house</b0> and <a12>the beach</a12>", ["the house and the beach"]),
         ("the <x1/> house <h2>of</h2> Ana", ["the  house", "of", "Ana"]),
         ("<p>12</p><p>&nbsp;</p><p>https://example.com</p><p>{{ name }}</p>", []),
-        ("<img alt='a cat'><input value='no'><input type=submit value=Send>", ["a cat", "Send"]),
         ("<a title='A &amp; B'>x</a>", ["A & B", "x"]),
-        ("<meta name=description content='What it is'><meta name=viewport content='width=1'>", ["What it is"]),
         ("<pre><img alt=no></pre>", []),
         ("<textarea placeholder='a name'>one</textarea><input placeholder=no translate=no>", ["a name"]),
         ("a <b>misnested <i>tags</b> here</i>", ["a misnested tags here"]),
@@ -152,11 +144,6 @@ def test_an_attribute_in_a_mark_is_translated_with_it():
     targets = {0: Target(TaggedText("dos")), 1: Target(TaggedText("deux")), 2: Target(changed(source))}
     assert document.filled(targets).decode() == '<p>ONE <img alt="dos" src=a> THREE <img alt="deux" src=a>.</p>'
     assert document.filled({0: targets[0]}).decode() == text.replace("alt=two", 'alt="dos"', 1)
-
-
-def test_the_root_names_the_language():
-    assert filled("<html lang='en'><p>one", "uno") == "<html lang='es'><p>uno"
-    assert read("<html lang='en'><p>one").filled({}) == b"<html lang='en'><p>one"
 
 
 def test_the_encoding_that_a_page_names_is_kept():

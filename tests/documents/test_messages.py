@@ -31,19 +31,12 @@ def test_no_language(text):
     ("text", "segments"),
     [
         ("Hello {name}", ["Hello {name}"]),
-        ("{n, plural, one {# item} other {# items}}", ["# item", "# items"]),
         ("{n, plural, =0 {none} one {one {x}} other {{y} left}}", ["none", "one {x}", "{y} left"]),
         ("{g, select, male {He} other {They}} came", ["{g, select, male {He} other {They}} came", "He", "They"]),
-        ("{a, select, x {in {b, plural, other {# there}}}}", ["in {b, plural, other {# there}}", "# there"]),
-        ("{n, plural, offset:1 one {you} other {you and #}}", ["you", "you and #"]),
         ("on {d, date, long} at", ["on {d, date, long} at"]),
-        ("broken {n, plural, one {x", ["broken {n, plural, one {x"]),
-        ("<b>all</b>", ["all"]),
         ("a <b>c</b><br/>", ["a <b>c</b>"]),
         ("run <code>x y</code>", ["run <code>x y</code>"]),
         ("Give a <name>", ["Give a <name>"]),
-        ("no cats | one cat | {n} cats", ["no cats", "one cat", "{n} cats"]),
-        ("a {{ b | upper }} c", ["a {{ b | upper }} c"]),
         ("you have {{count, number}} cats", ["you have {{count, number}} cats"]),
         ("it's '{'a'}' and '{b}' {n}", ["it's '{'a'}' and '{b}' {n}"]),
         ("{n, plural, one {a '{' b} other {'{c}' # d}}", ["a '{' b", "'{c}' # d"]),
@@ -54,12 +47,6 @@ def test_no_language(text):
 )
 def test_spans(text, segments):
     assert span_texts(text) == segments
-
-
-def test_quoted_braces_are_marks():
-    (span,) = message_spans("She's in '{'a'}'")
-    assert [mark.raw for mark in span.marked.marks] == ["'{'", "'}'"]
-    assert span.marked.text == "She's in a"
 
 
 @pytest.mark.parametrize(
@@ -74,11 +61,6 @@ def test_quoted_braces_are_marks():
 )
 def test_apostrophes_are_written_as_icu_reads_them(message, words, expected):
     assert message_writer(message)(words) == expected
-
-
-def test_doubled_apostrophes_are_read_as_one():
-    (span,) = message_spans("{n, plural, other {it''s}}")
-    assert span.marked.text == "it's"
 
 
 @pytest.mark.parametrize("text", ["_File", "E_xit", "%Y more", "50% off", "Note: {a}"])

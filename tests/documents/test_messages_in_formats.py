@@ -3,7 +3,6 @@
 import pytest
 
 from bitext.documents.document import Target, read_document
-from bitext.documents.strings.po import broken_format
 from bitext.documents.tagged_text import TaggedText
 from bitext.protected_spans import PlaceholderSyntax
 from tests.documents.changing import all_changed
@@ -77,21 +76,6 @@ def test_a_translation_of_icu_that_is_there_is_kept_where_a_case_has_none():
 def test_one_of_other_shape_is_not_mixed_with_the_source():
     document = po("{n, plural, one {a} other {b}}", "icu-format", "old")
     assert [segment.existing for segment in document.segments] == ["old", "old"]
-
-
-@pytest.mark.parametrize(
-    ("flag", "source", "target", "doubt"),
-    [
-        ("qt-format", "%1 of %2", "%2 de %1", None),
-        ("qt-format", "%1 of %2", "%1", "placeholders: %2 is lost"),
-        ("kde-format", "%1 is 5%", "%1 es el 5%", None),
-        ("boost-format", "%1% a", "a", "placeholders: %1% is lost"),
-        ("ruby-format", "%<n>d a", "a %<n>d", None),
-        ("icu-format", "{n, plural, other {a}}", "{n, plural, other {b}}", None),
-    ],
-)
-def test_a_translation_is_checked_by_the_flag(flag, source, target, doubt):
-    assert broken_format([flag], source, target, False) == doubt
 
 
 def test_cases_in_xliff_keep_their_tags_and_entities():

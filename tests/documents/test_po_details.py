@@ -220,6 +220,8 @@ def test_strings_of_other_widths():
         ("java", "{0}", "", None),
         ("sh", "$a", "", None),
         ("nosuch", "%s", "", None),
+        ("kde", "%1 is 5%", "%1 es el 5%", None),
+        ("icu", "{n, plural, other {a}}", "{n, plural, other {b}}", None),
         ("ruby", "%<n>d", "%<n>d", None),
         ("ruby", "%<n>d", "%<m>d", "%(n)d is lost, %(m)d is too much"),
     ],

@@ -5,7 +5,6 @@ import pytest
 from bitext.documents.document import Target, read_document
 from bitext.documents.tagged_text import TaggedText
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from translucid.data.readers.corpus import read_pairs
 from translucid.ground.errors import UserError
 
 FILE = '<tmx version="1.4"><header srclang="en"/><body>{}</body></tmx>'
@@ -21,23 +20,12 @@ def filled(content, languages=ENGLISH_SPANISH):
     return document.filled(all_changed(document)).decode()
 
 
-def test_the_language_that_is_not_there_is_added():
-    content = FILE.format(UNIT.format(""))
-    variant = '\n <tuv xml:lang="es"><seg>ONE <bpt i="1">&lt;b></bpt>CAT<ept i="1">&lt;/b></ept></seg></tuv>'
-    assert filled(content) == content.replace("</tuv>", f"</tuv>{variant}")
-
-
 def test_the_code_is_the_one_that_the_file_uses():
     translated_unit = '<tu><tuv xml:lang="en-US"><seg>a</seg></tuv><tuv xml:lang="es-MX"><seg>un</seg></tuv></tu>'
     content = FILE.format(translated_unit + UNIT.format(""))
     assert [segment.existing for segment in read(content).segments] == ["un", None]
     for languages in (ENGLISH_SPANISH, (None, None), ("eng_Latn", "spa_Latn")):
         assert filled(content, languages).count('<tuv xml:lang="es-MX">') == 2
-
-
-def test_an_empty_text_is_filled():
-    content = FILE.format(UNIT.format('<tuv xml:lang="es" x="1"><prop type="a">b</prop><seg/></tuv>'))
-    assert '<tuv xml:lang="es" x="1"><prop type="a">b</prop><seg>ONE <bpt i="1">' in filled(content)
 
 
 def test_a_text_keeps_its_attributes():
@@ -56,24 +44,9 @@ def test_of_several_regions_the_exact_code_is_read():
     assert segment.source.text == "color"
 
 
-def test_how_sure_it_is_stands_in_properties_of_the_translation():
-    document = read(FILE.format(UNIT.format("")))
-    target = Target(TaggedText("Uno"), confidence=0.25, doubts=("loop: a a a",))
-    output = document.filled({0: target})
-    properties = b'<prop type="x-translucid-confidence">0.25</prop><prop type="x-translucid-doubt">loop: a a a</prop>'
-    assert b'<tuv xml:lang="es">' + properties + b"<seg>Uno" in output
-    assert read_document("a.tmx", output, ENGLISH_SPANISH).filled({0: target}) == output
-
-
 def test_old_attributes_of_languages_are_kept():
     content = '<tmx version="1.1"><header srclang="EN"/><body><tu><tuv lang="EN"><seg>a</seg></tuv></tu></body></tmx>'
     assert '<tuv lang="es"><seg>A</seg></tuv>' in filled(content)
-
-
-def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
-    file = tmp_path / "a.tmx"
-    file.write_text(filled(FILE.format(UNIT.format(""))))
-    assert [tuple(pair) for pair in read_pairs(file)] == [("One cat", "ONE CAT")]
 
 
 @pytest.mark.parametrize(

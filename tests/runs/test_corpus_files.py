@@ -1,6 +1,8 @@
 """The corpus files of a run and the encoded corpus in its folder."""
 
+import gzip
 import io
+import shutil
 from collections import Counter
 
 import pytest
@@ -9,9 +11,10 @@ from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter
 from translucid.data.readers.corpus import SyntheticPair, TargetText, read_pairs
+from translucid.data.stores.store import CorpusStore
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.runs.configuration import fixed_settings, resolve
+from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.corpus_files import read_corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.dataset import _counted
@@ -43,6 +46,21 @@ def train(folder, *files, steps=6, resume=False, settings=()):
     return output.getvalue()
 
 
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    """A run after six updates; tests must not change it."""
+    folder = tmp_path_factory.mktemp("first") / "run"
+    output = train(folder, write(folder.with_name("pairs.tsv"), LINES))
+    assert "no validation files: 4 training pairs are held out" in output
+    return folder
+
+
+@pytest.fixture
+def run(first_run, tmp_path):
+    """A copy of that run."""
+    return shutil.copytree(first_run, tmp_path / "run")
+
+
 def options(*files, **overrides):
     return resolve(overrides={"data.train": [str(file) for file in files], **overrides}).data
 
@@ -55,53 +73,38 @@ def test_pairs_are_held_out_when_no_validation_file_is_given(file):
     assert 274 - 5 <= len(training) <= 275
 
 
-def test_a_resumed_run_is_validated_with_the_same_held_out_pairs(file, tmp_path):
-    output = train(tmp_path / "run", file)
-    assert "no validation files: 4 training pairs are held out" in output
-    held_out = RunFolder(tmp_path / "run").held_out()
+def test_a_resumed_run_has_the_same_held_out_pairs_and_encodes_nothing_again(file, run, monkeypatch):
+    held_out = RunFolder(run).held_out()
     assert len(held_out) == 4
-    output = train(tmp_path / "run", file, steps=9, resume=True)
-    assert "held out" not in output and "resumed at step 6" in output
-    assert RunFolder(tmp_path / "run").held_out() == held_out
-
-
-def test_a_resumed_run_does_not_encode_again(file, tmp_path, monkeypatch):
-    from translucid.data.stores.store import CorpusStore
-
-    train(tmp_path / "run", file)
     monkeypatch.delattr(CorpusStore, "build")
-    assert "training on 236 pairs; none skipped" in train(tmp_path / "run", file, steps=9, resume=True)
+    output = train(run, file, steps=9, resume=True)
+    assert "held out" not in output and "resumed at step 6" in output
+    assert "training on 236 pairs; none skipped" in output
+    assert RunFolder(run).held_out() == held_out
 
 
-def test_a_damaged_corpus_is_rebuilt_and_reported(file, tmp_path):
-    train(tmp_path / "run", file)
-    ids = tmp_path / "run" / "state" / "corpus" / "target.ids"
+def test_a_damaged_corpus_is_rebuilt_and_reported(file, run):
+    ids = run / "state" / "corpus" / "target.ids"
     content = bytearray(ids.read_bytes())
     content[100] ^= 1
     ids.write_bytes(content)
-    output = train(tmp_path / "run", file, steps=9, resume=True)
+    output = train(run, file, steps=9, resume=True)
     assert "target.ids: is damaged or cut short. `resume=True` builds it again" in output
     assert "resumed at step 6" in output
 
 
-def test_a_lost_corpus_is_made_again(file, tmp_path):
-    import shutil
-
-    train(tmp_path / "run", file)
-    shutil.rmtree(tmp_path / "run" / "state" / "corpus")
-    assert "resumed at step 6" in train(tmp_path / "run", file, steps=9, resume=True)
+def test_a_lost_corpus_is_made_again(file, run):
+    shutil.rmtree(run / "state" / "corpus")
+    assert "resumed at step 6" in train(run, file, steps=9, resume=True)
 
 
-def test_moved_and_packed_files_are_the_same_text_and_changed_ones_are_not(file, tmp_path):
-    import gzip
-
-    train(tmp_path / "run", file)
+def test_moved_and_packed_files_are_the_same_text_and_changed_ones_are_not(file, run, tmp_path):
     compressed = tmp_path / "elsewhere.tsv.gz"
     compressed.write_bytes(gzip.compress(file.read_bytes()))
-    assert "resumed at step 6" in train(tmp_path / "run", compressed, steps=9, resume=True)
+    assert "resumed at step 6" in train(run, compressed, steps=9, resume=True)
     write(file, [*LINES[:-1], "another\tsentence"])
     with pytest.raises(UserError, match="the training text has changed"):
-        train(tmp_path / "run", file, steps=12, resume=True)
+        train(run, file, steps=12, resume=True)
 
 
 def test_corpora_are_mixed_by_weight(tmp_path, file):
@@ -189,12 +192,9 @@ def test_checkpoints_from_before_data_reverse_can_be_resumed():
     assert "reverse" in fixed_settings(resolve(assignments=["data.reverse=true"]))
 
 
-def test_mixing_can_not_change_in_a_resumed_run(tmp_path, file):
-    from translucid.runs.configuration import resumed
-
-    train(tmp_path / "run", file)
+def test_mixing_can_not_change_in_a_resumed_run(first_run):
     with pytest.raises(UserError, match=r"data\.temperature can't change"):
-        resumed(RunFolder(tmp_path / "run").configuration(), ["data.temperature=2"], {})
+        resumed(RunFolder(first_run).configuration(), ["data.temperature=2"], {})
 
 
 def test_too_few_pairs_to_hold_some_out_are_refused(tmp_path):

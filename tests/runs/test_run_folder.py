@@ -96,21 +96,6 @@ def test_a_model_does_not_change_with_its_file(run):
     assert torch.equal(model.output.weight, before)
 
 
-def test_another_tokenizer_of_the_same_size_is_noticed(run, corpora):
-    from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-
-    other_tokenizer = Tokenizer.learn(corpora.train[0][:50], TokenizerOptions(vocabulary=200), seed=1)
-    other_tokenizer.save(run.path)
-    with pytest.raises(UserError, match="tokenizer is not the model's"):
-        Translator.load(run.path, "cpu")
-
-
-def test_a_changed_configuration_is_noticed(run):
-    run.config_file.write_text(run.config_file.read_text().replace("width: 16", "width: 32"))
-    with pytest.raises(UserError, match="does not fit the model"):
-        Translator.load(run.path, "cpu")
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [("heads: 2", "heads: 4"), ("positions: sinusoidal", "positions: none"), ("dropout: 0.2", "dropout: 0.3")],

@@ -157,6 +157,8 @@ def test_a_sentence_with_its_attention(client, translator):
         "translation": f" {first['text']} {second['text']}",
     }
     (piece,) = first.pop("pieces")
+    assert not any(warning.startswith("unknown") for warning in first["warnings"])
+    assert len(piece["tokens"]) == len(piece["target"]) == len(piece["probabilities"])
     assert first == {
         "source_text": "I like soccer.",
         "text": best.text,
@@ -208,6 +210,7 @@ def test_given_translations(client, translator):
         ("/look", {"translations": ["a", "b"]}, "translations are not 1 texts of up to 1000 characters"),
         ("/beam", {"source": "auto"}, "auto is not supported"),
         ("/continue", {"prefix": None}, "prefix is not a list of token ids"),
+        ("/continue", {"prefix": "x"}, "prefix is not a list of token ids"),
         ("/continue", {"prefix": [3]}, "the ids of prefix are not between 4 and {last}"),
         ("/continue", {"prefix": [True]}, "the ids of prefix are not between 4 and {last}"),
         ("/continue", {"prefix": [4.0]}, "the ids of prefix are not between 4 and {last}"),
@@ -237,6 +240,10 @@ def test_continuations_of_a_prefix(client, translator):
             row["text"] == translator.tokenizer.decode(row["tokens"])
             and row["text"].split()[:1] == [row["next"]][: len(row["text"])]
         )
+    probabilities = [row["probability"] for row in first]
+    assert (
+        probabilities == sorted(probabilities, reverse=True) and len({tuple(row["tokens"][:1]) for row in first}) == 8
+    )
     tokens = first[0]["tokens"]
     continued = client.post("/continue", json={**REQUEST, "prefix": tokens[:2]}).json()
     assert continued[0]["tokens"] == tokens and all(row["tokens"][:2] == tokens[:2] for row in continued)

@@ -93,12 +93,6 @@ def test_errors_are_reported(serve, name, content, fields, status, message):
     assert message in response.json().get("error", "")
 
 
-def test_a_form_without_a_file(client):
-    response = client.post("/translate_file", data=LANGUAGES, files={"other": ("a.txt", b"x")})
-    assert response.status_code == 400
-    assert "missing file" in response.json()["error"]
-
-
 def test_progress(client, release):
     job = send(client).json()
     state = wait_until(lambda: (current := client.get(f"/documents/{job['id']}").json())["segments"] and current)
@@ -122,52 +116,12 @@ def test_cancelling_ends_the_work_and_deletes_the_files(client, release, jobs, s
     assert client.get(f"/documents/{job['id']}").status_code == 404
 
 
-def test_a_waiting_document_can_be_cancelled(serve, release, jobs):
-    client = serve()
-    sent_jobs = [send(client).json() for _ in range(4)]
-    assert client.get(f"/documents/{sent_jobs[3]['id']}").json()["state"] == "waiting"
-    client.delete(f"/documents/{sent_jobs[3]['id']}")
-    release.set()
-    assert [finished_job(client, job)["state"] for job in sent_jobs[:3]] == ["done"] * 3
-    assert len(list(jobs[0].folder.iterdir())) == 3
-
-
-def test_the_number_of_documents_is_limited(serve, release, monkeypatch):
-    client = serve(documents=3)
-    responses = [send(client) for _ in range(4)]
-    assert [response.status_code for response in responses] == [200, 200, 200, 503]
-    assert responses[3].headers["retry-after"]
-    monkeypatch.setattr(document_jobs, "SHARE", 1)
-    client = serve(documents=3)
-    assert [send(client).status_code for _ in range(2)] == [200, 503]
-
-
 def test_the_time_for_a_document_is_limited(serve, release):
     client = serve(document_seconds=0.1)
     state = finished_job(client, send(client).json())
     assert state["state"] == "cancelled"
     assert "more than 0.1 seconds" in state["error"]
     assert send(client, path="/translate_file").status_code == 503
-
-
-def test_documents_that_nobody_requests_are_removed(serve, jobs, monkeypatch):
-    client = serve(keep_seconds=0.2)
-    job = finished_job(client, send(client).json())
-    assert list(jobs[0].folder.iterdir())
-    time.sleep(0.3)
-    jobs[0].tidy_up()
-    assert not list(jobs[0].folder.iterdir())
-    assert client.get(f"/documents/{job['id']}").status_code == 404
-    monkeypatch.setattr(document_jobs, "MAX_STORED", 2)
-    client = serve()
-    sent_jobs = [finished_job(client, send(client).json()) for _ in range(4)]
-    assert [client.get(f"/documents/{job_state['id']}").status_code for job_state in sent_jobs] == [404, 404, 200, 200]
-    monkeypatch.setattr(document_jobs, "MAX_STORED", 200)
-    monkeypatch.setattr(document_jobs, "MAX_STORED_BYTES", 60_000)
-    client = serve()
-    sent_jobs = [finished_job(client, send(client, b"1" * 25_000 + b"\n").json()) for _ in range(3)]
-    jobs[-1].tidy_up()
-    assert [client.get(f"/documents/{job_state['id']}").status_code for job_state in sent_jobs] == [404, 404, 200]
 
 
 def test_long_segments_come_a_few_at_a_time(client, monkeypatch):
@@ -288,22 +242,6 @@ def test_internal_failures_are_reported_as_such(client, monkeypatch, caplog):
     assert client.get(f"/documents/{state['id']}/result").status_code == 500
     response = send(client, path="/translate_file")
     assert (response.status_code, "Internal error" in response.json()["error"]) == (500, True)
-
-
-def test_short_requests_go_first_for_some_time(monkeypatch):
-    served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
-    started = time.monotonic()
-    document_jobs._pause_for_short_requests(served, 0.3)
-    assert 0.3 <= time.monotonic() - started < 5
-    steps = []
-
-    def step():
-        steps.append(1)
-        served.batcher.sentences = 5 - len(steps)
-
-    monkeypatch.setattr(document_jobs, "between_steps", step)
-    document_jobs._pause_for_short_requests(served, 1000)  # until no request waits
-    assert len(steps) == 5
 
 
 def test_the_estimated_time():

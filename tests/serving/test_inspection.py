@@ -28,24 +28,6 @@ def look(client, **fields):
     return client.post("/look", json={"source": "en", "target": "es", **fields})
 
 
-def test_maps_of_every_sentence(client):
-    answer = look(client, q="I sing. You sing.").json()
-    assert len(answer["sentences"]) == 2
-    for sentence in answer["sentences"]:
-        assert sentence["confidence"] is None  # no confidence model has been fitted
-        (piece,) = sentence["pieces"]
-        assert len(piece["tokens"]) == len(piece["target"]) == len(piece["probabilities"])
-        for attention_map in piece["maps"]:
-            assert len(attention_map["weights"]) == len(piece["target"])
-            assert all(len(row) == len(piece["source"]) for row in attention_map["weights"])
-    assert (
-        answer["translation"]
-        == client.post("/translate", json={"q": "I sing. You sing.", "source": "en", "target": "es"}).json()[
-            "translatedText"
-        ]
-    )
-
-
 def greedy_copy(run, folder):
     """Return a copy of a run that searches greedily by default."""
     copy = shutil.copytree(run, folder / "narrow")
@@ -107,26 +89,6 @@ def test_a_contrast_is_that_of_the_library(client, run):
     ):
         assert look(client, **request | invalid).status_code == 400, invalid
     assert look(client, q="I sing. You sing.", explain="erasure", instead_of="la").status_code == 400
-
-
-def test_ways_to_go_on_begin_with_the_prefix_and_the_best_comes_first(client):
-    piece = look(client, q="I like soccer").json()["sentences"][0]["pieces"][0]
-    prefix = piece["tokens"][0]
-    continuations = client.post(
-        "/continue", json={"q": "I like soccer", "source": "en", "target": "es", "prefix": prefix}
-    ).json()
-    assert len(continuations) == 8
-    assert all(continuation["tokens"][: len(prefix)] == prefix for continuation in continuations)
-    assert [continuation["probability"] for continuation in continuations] == sorted(
-        (continuation["probability"] for continuation in continuations), reverse=True
-    )
-    assert len({tuple(continuation["tokens"][: len(prefix) + 1]) for continuation in continuations}) == 8
-
-
-@pytest.mark.parametrize("prefix", [None, "x", [1], [2.5], [10**9], [True], [5] * 5000])
-def test_wrong_prefixes(client, prefix):
-    response = client.post("/continue", json={"q": "a", "source": "en", "target": "es", "prefix": prefix})
-    assert response.status_code == 400
 
 
 def test_the_tree_of_the_beam_search_of_each_sentence(client, run):
@@ -215,14 +177,6 @@ def test_invalid_picture_requests_are_refused(client):
         assert client.post("/picture", json={**request, **invalid}).status_code == 400, invalid
 
 
-def test_limits_and_names(client):
-    assert look(client, q="a" * 501).status_code == 400
-    assert look(client, q="a", model="other").status_code == 400
-    assert look(client, q="a", explain="magic").status_code == 400
-    assert look(client, q=" ").json()["sentences"] == []
-    assert client.get("/models").json() == [{"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]}]
-
-
 def test_two_models_of_one_folder_have_two_names(serve, run):
     client = serve(str(run), f"en-fr={run}")
     assert client.get("/models").json() == [
@@ -244,19 +198,6 @@ def test_the_page_and_nothing_else_is_served(client):
         assert client.get(path).status_code == 404
 
 
-def test_given_translations_are_looked_into_and_explained(client):
-    request = {"q": "I sing.  You sing.", "translations": ["Yo canto.", "Cantas."], "explain": "erasure"}
-    answer = look(client, **request).json()
-    assert answer["translation"] == "Yo canto.  Cantas."
-    for sentence, target in zip(answer["sentences"], request["translations"], strict=True):
-        assert sentence["text"] == target
-        assert sentence["pieces"][0]["target"] == [*target.split(), "</s>"]
-        assert sentence["explanation"]["target"] == target.split()
-    for invalid in ("x", ["x"], ["x", 3], ["x", " "], ["x", "y" * 3000]):
-        response = look(client, q="I sing. You sing.", translations=invalid)
-        assert response.status_code == 400, invalid
-
-
 def test_only_explanations_that_are_there_are_offered(client, monkeypatch):
     assert client.get("/frontend/settings").json()["explanations"] == ["erasure", "lime", "gradients"]
     find_spec = explanation.find_spec
@@ -275,29 +216,10 @@ def test_what_is_missing_for_images_alone_is_not_missing_for_texts(client, monke
     assert settings["imageExplanations"] == ["erasure", "gradients"]
 
 
-def test_what_looks_wrong_comes_with_each_sentence(client):
-    first, second = look(client, q="I sing. 足球").json()["sentences"]
-    assert "unknown characters: 足 球" in second["warnings"]
-    assert not any(warning.startswith("unknown") for warning in first["warnings"])
-
-
 def test_words_that_the_model_does_not_know_are_named(client):
     piece = look(client, q="She reads 足球").json()["sentences"][0]["pieces"][0]
     assert piece["source"] == ["She", "reads", "足球", "</s>"]
     assert piece["unknown"] == [2]
-
-
-def test_the_language_is_found_out_by_the_same_question(serve, run):
-    client = serve(str(run), f"es-en={run}")
-    text = "Los niños leen un libro en el jardín"
-    answer = look(client, q=text, source="auto", target="es", model="tiny").json()
-    assert (answer["source"], answer["target"], answer["model"]) == ("es", "en", "tiny 2")
-    assert answer["detectedLanguage"]["language"] == "es" and answer["detectedLanguage"]["confidence"] > 90
-    answer = look(client, q="The children read a book in the garden", source="auto", target="es").json()
-    assert (answer["source"], answer["target"]) == ("en", "es")
-    answer = look(client, q="12", source="auto").json()
-    assert (answer["source"], answer["detectedLanguage"]["confidence"]) == ("en", 0)
-    assert client.post("/beam", json={"q": text, "source": "auto", "target": "es"}).status_code == 400
 
 
 def test_the_terms_of_the_server_are_kept_to_and_told(run):

@@ -43,16 +43,8 @@ def test_files_that_are_not_images_are_refused(client, scene, fields, message):
     ("fields", "message"),
     [
         ({"model": "other"}, "'other'"),
-        ({"beam": 0}, "less than 1"),
         ({"beam": 11}, "more than 10"),
-        ({"nbest": 0}, "less than 1"),
-        ({"nbest": 7}, "more than 6"),
-        ({"ways": 9}, "more than 8"),
         ({"ways": "x"}, "whole number"),
-        ({"prefix": "a" * 501}, "500"),
-        ({"caption": "a" * 501}, "500"),
-        ({"prefix": "足球"}, "does not know"),
-        ({"caption": "足球"}, "does not know"),
         ({"prefix": ["a", "b"]}, "not a text"),
     ],
 )

@@ -35,6 +35,7 @@ from translucid.training.trainer import Trainer
 from translucid.training.validation import GENERAL, GuardedValidator
 
 from .test_resume import assert_same_run
+from .test_trainer import weights
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=12, encoder_layers=2, decoder_layers=1, dropout=0.0)
 TUNING = ["training.max_steps=6", "training.validate_every=3", "training.learning_rate=0.01", "training.warmup=2"]
@@ -87,11 +88,6 @@ def uninterrupted_run(tune, tmp_path_factory):
         return folder
 
     return tuning
-
-
-def weights(folder, prefix="model."):
-    tensors, _ = load_tensors(folder / "state" / "checkpoint.safetensors")
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def batch_of(vocabulary=20):

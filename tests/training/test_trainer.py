@@ -137,12 +137,6 @@ def test_every_option_changes_the_weights(train, usual_weights, tmp_path, settin
     assert any(not torch.equal(usual_weights[name], changed[name]) for name in usual_weights)
 
 
-def test_the_same_options_give_the_same_weights(train, usual_weights, tmp_path):
-    train(tmp_path / "run", *FOUR_UPDATES)
-    again = weights(tmp_path / "run")
-    assert all(torch.equal(usual_weights[name], again[name]) for name in usual_weights)
-
-
 def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch):
     """Two batches in one update give the gradient of both together."""
     from translucid.training.objective import batch_loss

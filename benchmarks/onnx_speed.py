@@ -23,7 +23,7 @@ from translucid.engines.choosing import Engine
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.evaluation.metrics import bleu
-from translucid.interop.onnx.export import Exported, export_onnx
+from translucid.interop.onnx_export import Exported, export_onnx
 from translucid.models.transformer import Transformer
 
 OPTIONS = DecodingOptions(beam=1, max_loops=0)

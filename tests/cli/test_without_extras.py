@@ -12,7 +12,7 @@ from translucid.cli.main import run
 from ..conftest import SHAPE
 
 EXTRAS = ["tensorboard", "matplotlib", "captum", "sklearn", "ray", "pandas", "scipy", "PIL"]
-EXTRAS += ["onnx", "onnxscript", "onnxruntime", "simplemma"]
+EXTRAS += ["onnx", "onnxruntime", "simplemma"]
 RUNNER = f"""
 import json, os, sys
 sys.modules.update(dict.fromkeys({EXTRAS}))

@@ -18,13 +18,13 @@ from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.maps import AlignmentLayer
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
+from translucid.engines.onnx.convert import recordable
 from translucid.engines.piece_links import learn_links
 from translucid.engines.run_files import load_alignment_layer, save_alignment_layer
 from translucid.inspection.alignment import AlignmentExample, learn_alignment
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import plain
 from translucid.interop.huggingface_export import export_huggingface
-from translucid.interop.onnx.export import traceable
 from translucid.language.generator import Generator
 from translucid.language.transformer import _window_mask
 from translucid.runs.run_folder import RunFolder
@@ -84,7 +84,7 @@ def exports(device, run):
     model = Translator.load(run, str(device), "torch").model
     out, folder = run.parent / f"huggingface-{device.type}", RunFolder(run)
     export_huggingface(model, Tokenizer.load(folder.path), folder.configuration(), out)
-    return [*traceable(model).parameters()]
+    return [*recordable(model).parameters()]
 
 
 def linked_pieces(device, run):

@@ -131,7 +131,7 @@ def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
         (elmo, "torch"),
         (TransformerOptions(**SMALL, decoder="ssru"), "onnx"),
         (RecurrentOptions(width=8), "onnx"),
-        (RecurrentOptions(width=8, window=2), "torch"),
+        (RecurrentOptions(width=8, window=2), "onnx"),
     ):
         assert _tuning_result(run, configuration_of(model), use_shortlist=True) == Tuned(engine=engine)
     languages = ("en", "es")

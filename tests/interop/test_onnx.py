@@ -2,10 +2,8 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,15 +19,15 @@ from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
+from translucid.engines.onnx.states import state_layout
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
-from translucid.interop.onnx.export import Exported, export_onnx, refuse_without_packages
-from translucid.interop.onnx.states import state_layout
+from translucid.interop.onnx_export import Exported, export_onnx, refuse_without_packages
 from translucid.language.options import BiLSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
-for name in ("onnxruntime", "onnxscript"):
+for name in ("onnx", "onnxruntime"):
     if find_spec(name) is None:  # importing them takes a second
         pytest.skip(f"NO {name.upper()}: exports to ONNX are not tested (pip install {name})", allow_module_level=True)
 
@@ -40,7 +38,7 @@ LIMITS = {"max_length_ratio": 2.0, "max_length_extra": 20}
 """The length limits of the example in the documentation."""
 ONE = {"encoder_layers": 1, "decoder_layers": 1}
 SMALL = {"width": 16, "heads": 2, "feed_forward": 32, **ONE}
-KINDS = [  # each takes six seconds; the runs below cover pre-norm Transformers with sinusoidal positions
+KINDS = [  # the runs below cover pre-norm Transformers with sinusoidal positions
     TransformerOptions(**SMALL, norm="post", positions="learned", max_length=60, tie_output=False),
     TransformerOptions(**{**SMALL, "decoder_layers": 2}, norm="post", decoder="ssru", zero_start=True),
     AttentionOnlyOptions(width=16, **ONE),
@@ -48,16 +46,6 @@ KINDS = [  # each takes six seconds; the runs below cover pre-norm Transformers 
     RecurrentOptions(width=16, attention="luong-general", cell="gru", input_feeding=True, window=3),
     RecurrentOptions(width=16, attention="none", cell="lstm", bidirectional=False),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _operators_collected_once():
-    """Cache PyTorch's collection of ONNX operators, which it rebuilds for each graph: a fifth of an export's time."""
-    from torch.onnx._internal.exporter._registration import ONNXRegistry
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(cache(ONNXRegistry.from_torchlib)))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -183,11 +171,6 @@ def test_the_metadata_describe_the_export(exported_run):
 
 
 def test_int8_is_smaller_and_checked(exported_run, many_languages, corpus, tmp_path, capsys, monkeypatch):
-    def copy_graphs(model, flat, folder):  # copies the existing graphs, because writing them again is slow
-        for file in exported_run.glob("*.onnx"):
-            shutil.copy(file, folder)
-
-    monkeypatch.setattr("translucid.interop.onnx.export.write_graphs", copy_graphs)
     monkeypatch.setattr(
         "translucid.evaluation.metrics.Criterion.is_meaningful", lambda self, score: True
     )  # the model is untrained
@@ -215,8 +198,8 @@ def test_unsupported_exports_are_refused(small_run, tmp_path, capsys, monkeypatc
     assert "is not a model exported to ONNX" in capsys.readouterr().err
     assert run(["export", str(small_run), str(tmp_path / "none" / "out"), "--to", "onnx"]) == 2
     assert "there is no such folder" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(UserError, match="needs the package onnxscript"):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(UserError, match="needs the package onnxruntime"):
         refuse_without_packages()
 
 

@@ -11,11 +11,13 @@ import torch
 
 from bitext.pair import Pair
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.onnx import convert
+from translucid.engines.onnx.convert import positions_of
+from translucid.engines.onnx.states import state_layout
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.onnx import export
-from translucid.interop.onnx.export import Exported, exported_texts, positions_of, quiet
-from translucid.interop.onnx.states import state_layout
+from translucid.interop import onnx_export as export
+from translucid.interop.onnx_export import Exported, exported_texts, quiet
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
@@ -124,12 +126,17 @@ def test_what_describes_an_exported_model(tmp_path, monkeypatch, joint, longest,
     model = build_model(TRANSFORMER, 20, 20)
     quantized = []
 
-    def write(model, flat, folder):
-        for name in ("encoder.onnx", "decoder.onnx"):
-            (folder / name).touch()
+    class Graphs:
+        def __init__(self, model):
+            self.layout = state_layout(model)
+
+        def save_encoder(self, file):
+            file.touch()
+
+        save_decoder = save_encoder
 
     monkeypatch.setattr(export, "refuse_without_packages", lambda: None)
-    monkeypatch.setattr(export, "write_graphs", write)
+    monkeypatch.setattr(convert, "TranslatorGraphs", Graphs)
     monkeypatch.setattr(export, "_quantize", lambda file: quantized.append(file.name))
     tokenizer, out = Tokens(joint), tmp_path / "out"
     checked_files = []
@@ -178,12 +185,15 @@ def test_a_graph_has_at_most_two_gigabytes(tmp_path, monkeypatch, weights, fits)
     class FitsError(Exception):
         """Raised instead of writing graphs: the model was accepted."""
 
-    def write(*_):
-        raise FitsError
+    class Graphs:
+        def __init__(self, model):
+            pass
+
+        def save_encoder(self, file):
+            raise FitsError
 
     monkeypatch.setattr(export, "refuse_without_packages", lambda: None)
-    monkeypatch.setattr(export, "state_layout", lambda model: None)
-    monkeypatch.setattr(export, "write_graphs", write)
+    monkeypatch.setattr(convert, "TranslatorGraphs", Graphs)
     model = SimpleNamespace(parameters=lambda: [SimpleNamespace(numel=lambda: weights)])
     message = r"out: the model's weights take 2\.0 GB, a file of ONNX holds 2 GB\. Use `export_ctranslate2`"
     with pytest.raises(FitsError if fits else UserError, match=None if fits else message):

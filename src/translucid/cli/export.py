@@ -114,7 +114,7 @@ def _mark_of(to: str) -> tuple[str, str]:
     elif to == "web":
         from translucid.interop.web.export import MARKER
     elif to == "onnx":
-        from translucid.interop.onnx.export import MARKER, refuse_without_packages
+        from translucid.interop.onnx_export import MARKER, refuse_without_packages
 
         refuse_without_packages()
     else:
@@ -242,14 +242,14 @@ def write_web_page(translator: Translator, run: Path, out: Path, overwrite: bool
 
 def _to_onnx(request: _Request) -> None:
     """Export to ONNX, also with edited equations: the graph is traced from what the model computes."""
-    from translucid.interop.onnx.export import export_onnx
+    from translucid.interop.onnx_export import export_onnx
 
     translator = request.translator
 
     # `export_onnx` calls it before the folder gets its name, so that a bad export leaves nothing behind.
     def check_folder(folder: Path) -> None:
         if request.pairs:
-            from translucid.interop.onnx.export import exported_texts
+            from translucid.interop.onnx_export import exported_texts
 
             texts = exported_texts(folder, translator.tokenizer, request.pairs, translator.model.eos)
             request.compare(texts, "onnxruntime")

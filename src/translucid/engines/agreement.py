@@ -1,8 +1,8 @@
 """Whether a fast engine computes what the model computes.
 
-CTranslate2 implements the equations itself, and so do our graphs for ONNX Runtime. They would convert a model whose
-attention somebody has edited without an error, and translate with the original equation. Therefore the two engines are
-compared when a model is converted.
+CTranslate2 implements the equations itself. It would convert a model whose attention somebody has edited without an
+error, and translate with the original equation. Therefore the two engines are compared when a model is converted.
+Graphs for ONNX Runtime have the operations of the model itself; they are compared too.
 """
 
 from __future__ import annotations

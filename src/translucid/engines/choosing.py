@@ -129,9 +129,14 @@ def choose_engine(
     if engine_name == "onnx":
         from translucid.engines.onnx.searching import OnnxEngine
 
-        fast_engine = OnnxEngine.of_run(
-            run, configuration, tokenizer, restricted, settings, threads=threads, adapter=adapter
-        )
+        try:
+            fast_engine = OnnxEngine.of_run(
+                run, configuration, tokenizer, restricted, settings, threads=threads, adapter=adapter
+            )
+        except UserError:
+            if name == "onnx":
+                raise
+            return restricted()  # an edited equation may have no form in ONNX
     else:
         from translucid.engines.ctranslate2.searching import CTranslate2Engine
 

@@ -5,37 +5,23 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from translucid.ground.errors import UserError, missing_package
-from translucid.models.model_options import Choices, RecurrentOptions, TransformerOptions, unknown_option
+from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
-_SWITCH = False, True
-TRANSFORMERS: Choices = {
-    "decoder": ("self-attention", "ssru"),
-    "norm": ("pre", "post"),
-    "nonlinearity": ("relu", "swish", "gelu"),
-    "positions": ("sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor", "learned", "none"),
-    "first_position": range(1 << 20),
-    "scale_embeddings": _SWITCH,
-    "zero_start": _SWITCH,
-}
-"""The Transformers whose equations `transformer.py` writes."""
-RECURRENT: Choices = {
-    "cell": ("lstm", "gru"),
-    "bidirectional": _SWITCH,
-    "attention": ("none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"),
-    "input_feeding": _SWITCH,
-}
-"""The recurrent models whose equations `recurrent.py` writes."""
+ENCODER, DECODER, STEP = "encoder.onnx", "decoder.onnx", "step.onnx"
+"""The files of the graphs: the encoder, and a step of the decoder for other programs or for our search."""
+IDS, TOKENS, LOGITS, AFTER = "ids", "tokens", "logits", "after."
+"""Names of inputs and outputs; the next value of `past` is `after.past`."""
+SENTENCES = "sentences"
+"""The name of the first axis of those inputs of a step that the rows of a sentence share."""
 PACKAGES = "onnx", "onnxruntime"
 """The packages that write and run graphs."""
 
 
 def is_supported(options: object) -> bool:
-    """Whether the graphs have all equations of such models."""
-    if isinstance(options, TransformerOptions):
-        return unknown_option(options, TRANSFORMERS) is None
-    if isinstance(options, RecurrentOptions):
-        return unknown_option(options, RECURRENT) is None
-    return False
+    """Whether graphs can have the equations of such models: those of built-in translators, without ELMo."""
+    if isinstance(options, TransformerOptions | RecurrentOptions):
+        return not options.elmo and not options.code
+    return isinstance(options, AttentionOnlyOptions)
 
 
 def is_installed() -> bool:

@@ -43,7 +43,6 @@ from translucid.engines.tuned import Tuned
 from translucid.ground.iteration import batched
 from translucid.ground.special import SpecialTokens
 from translucid.kernels.machine import cores
-from translucid.models.model_options import TransformerOptions
 
 if TYPE_CHECKING:
     from translucid.decoding.search import TorchEngine
@@ -271,7 +270,7 @@ class OnnxEngine:
 
 def _save(torch_engine: TorchEngine, tokenizer: Tokenizer, folder: Path, considered: CandidateVocabulary) -> None:
     """Write the graphs for the model of the PyTorch engine, with its candidates if they are the same for all words."""
-    from translucid.engines.onnx.convert import save_onnx
+    from translucid.engines.onnx.convert import positions_of, save_onnx
 
     refuse_unsupported(torch_engine.model.options)
     pieces = None
@@ -279,8 +278,6 @@ def _save(torch_engine: TorchEngine, tokenizer: Tokenizer, folder: Path, conside
         assert torch_engine.shortlist is not None
         pieces = np.union1d(torch_engine.shortlist.always, tokenizer.target_opening).astype(np.int64).tolist()
     save_onnx(torch_engine.model, folder, pieces)
-    options, positions = torch_engine.model.options, None
-    if isinstance(options, TransformerOptions) and options.positions != "none":
-        positions = options.longest or POSITIONS
-    facts = {"special": list(torch_engine.model.special), "pieces": pieces, "positions": positions}
+    model = torch_engine.model
+    facts = {"special": list(model.special), "pieces": pieces, "positions": positions_of(model)}
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")

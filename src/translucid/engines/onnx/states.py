@@ -38,6 +38,8 @@ class StateLayout(ABC, Generic[StateT]):
     """The tensors that stay the same for a sentence."""
     carried: list[TensorSpec]
     """The tensors that each step replaces."""
+    shares_memory = False
+    """Whether the rows of a sentence can share its `fixed` tensors."""
 
     @property
     def specs(self) -> list[TensorSpec]:
@@ -59,6 +61,8 @@ class StateLayout(ABC, Generic[StateT]):
 
 
 class _TransformerTensors(StateLayout[TransformerState]):
+    shares_memory = True
+
     def __init__(self, model: Transformer) -> None:
         self.fixed = [TensorSpec("mask", {0: "rows", 3: "source"})]
         self.carried = []
@@ -83,6 +87,8 @@ class _SSRUTensors(StateLayout[TransformerState]):
     The number of steps is a tensor [N], so that the first axis of this tensor counts hypotheses too.
     """
 
+    shares_memory = True
+
     def __init__(self, model: Transformer) -> None:
         self.fixed = [TensorSpec("mask", {0: "rows", 3: "source"})]
         self.carried = [TensorSpec("length", {0: "rows"})]
@@ -91,7 +97,7 @@ class _SSRUTensors(StateLayout[TransformerState]):
             self.carried.append(TensorSpec(f"cell.{i}", {0: "rows"}))
 
     def tensors(self, state: TransformerState) -> list[Tensor]:
-        length = torch.zeros_like(state.mask[:, 0, 0, 0], dtype=torch.long) + state.length
+        length = torch.zeros_like(state.past[0][0][:, 0], dtype=torch.long) + state.length
         return [state.mask, *chain.from_iterable(state.memory), length, *chain.from_iterable(state.past)]
 
     def state(self, tensors: Sequence[Tensor]) -> TransformerState:

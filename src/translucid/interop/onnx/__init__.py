@@ -1,1 +1,0 @@
-"""Translators as ONNX: an encoder and one step of a decoder, for any program that has onnxruntime."""

@@ -1,6 +1,7 @@
 """Layer-wise learning rates and gradual unfreezing."""
 
 from copy import deepcopy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,8 +10,10 @@ from translucid.ground.errors import UserError
 from translucid.language.options import ClassifierOptions, LSTMLanguageOptions
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions
+from translucid.runs.configuration import resolve
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.optimizer import Optimizer
+from translucid.training.steps import training_steps
 
 
 def model_of():
@@ -51,20 +54,23 @@ def is_free(group):
 
 def test_gradual_unfreezing_starts_at_the_top():
     model = model_of()
-    layers = optimizer_of(model, unfreeze=True).layers
+    (unfreezing,) = training_steps(resolve(assignments=["training.unfreeze=true"]))
+    unfreezing.begin(SimpleNamespace(model=model, parameters=list(model.parameters())))
     for epoch, moving in enumerate([1, 2, 3, 4, 4]):
-        layers.begin(epoch)
+        unfreezing.begin_epoch(epoch)
         free = list(map(is_free, model.layer_groups()))
         assert free == [False] * (4 - moving) + [True] * moving
 
 
-def test_nothing_is_frozen_by_default():
-    model = model_of()
-    layers = optimizer_of(model).layers
-    layers.begin(0)
-    assert all(p.requires_grad for p in model.parameters())
+def test_a_training_has_no_extras_by_default():
+    assert not training_steps(resolve())
 
 
 def test_a_model_without_named_layers_is_refused():
-    with pytest.raises(UserError, match=r"training\.layer_decay and training\.unfreeze are for"):
-        optimizer_of(build_model(RecurrentOptions(width=4), 12, 12), layer_decay=2.0)
+    model = build_model(RecurrentOptions(width=4), 12, 12)
+    (unfreezing,) = training_steps(resolve(assignments=["training.unfreeze=true"]))
+    message = r"training\.layer_decay and training\.unfreeze are for"
+    with pytest.raises(UserError, match=message):
+        unfreezing.begin(SimpleNamespace(model=model, parameters=list(model.parameters())))
+    with pytest.raises(UserError, match=message):
+        optimizer_of(model, layer_decay=2.0)

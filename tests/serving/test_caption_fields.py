@@ -8,44 +8,63 @@ import torch
 
 from translucid.captions import routes as captioning
 from translucid.captions.captioner import Captioner
+from translucid.captions.fields import CaptionFields
 from translucid.captions.routes import CaptionRoutes
 from translucid.decoding.decoding_options import DecodingOptions, length_penalty
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.requests import ContrastFields
 from translucid.serving.server_options import ServerOptions
 
 from .test_captioning import ask
 
-DEFAULTS = DecodingOptions(beam=4, nbest=1)
+CONTEXT = SimpleNamespace(options=ServerOptions())
 
 
-def parse_fields(fields, defaults=DEFAULTS):
-    return CaptionRoutes(SimpleNamespace(options=ServerOptions(alternatives=5)))._parsed(fields, defaults)
+def parse_fields(**fields):
+    return CaptionFields.of({"file": b"pixels", **fields}, CONTEXT)
 
 
 def test_fields_that_are_missing():
-    options = parse_fields({})
-    assert options == (DEFAULTS, "", 0, "", False, False, "", ContrastFields("", None))
+    fields = parse_fields().model_dump()
+    assert [fields.pop(name) for name in ("file", "nbest", "ways")] == [b"pixels", 1, 0]
+    assert not any(fields.values())
 
 
 def test_fields_that_are_there():
     fields = {"nbest": "3", "beam": "2", "ways": 8, "prefix": " a red ", "caption": " star", "maps": "true"}
-    parsed_fields = parse_fields({**fields, "explain": "erasure"})
-    options = DEFAULTS.model_copy(update={"nbest": 3, "beam": 3})
-    assert parsed_fields == (options, "a red", 8, "star", True, False, "erasure", ContrastFields("", None))
-    assert parse_fields({"tree": True}).tree and not parse_fields({"tree": True}).maps
-    assert (parse_fields({"beam": 10}).options.beam, parse_fields({"nbest": 6}).options.beam) == (10, 6)
+    parsed = parse_fields(**fields, explain="erasure")
+    assert (parsed.nbest, parsed.beam, parsed.ways, parsed.prefix, parsed.caption) == (3, 2, 8, "a red", "star")
+    assert (parsed.maps, parsed.tree, parsed.explain, parsed.instead_of, parsed.word) == (
+        True,
+        False,
+        "erasure",
+        "",
+        None,
+    )
+    assert parse_fields(tree=True).tree and not parse_fields(tree=True).maps
+    assert parse_fields(prefix=f" {'a' * 500} ", caption="b" * 500).prefix == "a" * 500
+
+
+def test_the_beam_of_a_request_and_of_the_run():
+    routes = CaptionRoutes(SimpleNamespace(options=ServerOptions(alternatives=5)))
+    decoding = DecodingOptions(beam=4, nbest=1)
+
+    def options(defaults=decoding, **fields):
+        return routes._options(parse_fields(**fields), defaults)
+
+    assert options() == decoding
+    assert options(nbest=3, beam=2) == decoding.model_copy(update={"nbest": 3, "beam": 3})
+    assert (options(beam=10).beam, options(nbest=6).beam) == (10, 6)
     wide = DecodingOptions(beam=12)
-    assert parse_fields({}, wide).options.beam == parse_fields({"beam": 12}, wide).options.beam == 12
-    assert parse_fields({"prefix": f" {'a' * 500} ", "caption": "b" * 500}).prefix == "a" * 500
+    assert options(wide).beam == options(wide, beam=12).beam == 12
+    for fields, message in (({"nbest": 7}, "nbest is more than 6"), ({"beam": 11}, "beam is more than 10")):
+        with pytest.raises(ApiError, match=f"Invalid request: {message}"):
+            options(**fields)
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"nbest": 7}, "nbest is more than 6"),
         ({"nbest": 0}, "nbest is less than 1"),
-        ({"beam": 11}, "beam is more than 10"),
         ({"beam": 0}, "beam is less than 1"),
         ({"ways": 9}, "ways is more than 8"),
         ({"prefix": "a" * 501}, "prefix or caption exceeds the limit of 500 characters"),
@@ -57,7 +76,7 @@ def test_fields_that_are_there():
 )
 def test_fields_that_are_refused(fields, message):
     with pytest.raises(ApiError) as error:
-        parse_fields(fields)
+        parse_fields(**fields)
     assert (error.value.status, error.value.message) == (400, f"Invalid request: {message}")
 
 

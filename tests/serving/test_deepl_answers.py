@@ -10,8 +10,10 @@ import pytest
 from bitext.documents.document import PDF_FIX
 from translucid.api.translator import Translator
 from translucid.serving.dialects import deepl
-from translucid.serving.dialects.deepl import DeepLDocuments, flag, names_field, one_of
+from translucid.serving.dialects.deepl import DeepLDocuments
 from translucid.serving.edge.failures import ApiError, GoneError
+from translucid.serving.requests import Call
+from translucid.serving.server_options import ServerOptions
 
 from .test_documents import wait_until
 
@@ -118,23 +120,27 @@ def test_fields_that_change_nothing(client, translation_of, fields):
     assert translate(client, **fields) == [{"detected_source_language": "EN", "text": translation_of("I sing")}]
 
 
+def parsed(**fields):
+    context = SimpleNamespace(options=ServerOptions())
+    return deepl.TranslateFields.of({"text": "a", "target_lang": "ES", "tag_handling": "xml", **fields}, context)
+
+
 def test_values_of_fields():
-    assert [one_of({"a": value}, "a", "1", ("0", "1")) for value in (0, 1, True, False, "0")] == [
-        "0",
-        "1",
-        "1",
-        "0",
-        "0",
+    splits = [parsed(split_sentences=value).split_sentences for value in (0, 1, True, False, "0", "nonewlines")]
+    assert splits == ["0", "1", "1", "0", "0", "nonewlines"]
+    flags = [
+        parsed(outline_detection=value).outline_detection for value in (0, 1, "0", "1", True, False, "TRUE", "False")
     ]
-    assert one_of({}, "a", "1", ("0", "1")) == "1"
-    values = [flag({"a": value}, "a", False) for value in (0, 1, "0", "1", True, False, "TRUE", "False")]
-    assert values == [False, True, False, True, True, False, True, False]
-    assert [flag({}, "a", default) for default in (False, True)] == [False, True]
-    for value in (2, "", None, "yes"):
-        with pytest.raises(ApiError):
-            flag({"a": value}, "a", True)
-    assert names_field({"a": " b,c ,,d"}, "a") == {"b", "c", "d"} == names_field({"a": ["b,c", "d"]}, "a")
-    assert names_field({}, "a") == names_field({"a": ""}, "a") == frozenset()
+    assert flags == [False, True, False, True, True, False, True, False]
+    defaults = parsed()
+    assert (defaults.split_sentences, defaults.outline_detection, defaults.show_billed_characters) == ("1", True, False)
+    for name in ("outline_detection", "preserve_formatting", "show_billed_characters"):
+        for value in (2, "", None, "yes"):
+            with pytest.raises(ApiError, match=f"Value for '{name}' not supported."):
+                parsed(**{name: value})
+    assert parsed(ignore_tags=" b,c ,,d").ignore_tags == {"b", "c", "d"} == parsed(ignore_tags=["b,c", "d"]).ignore_tags
+    assert parsed().splitting_tags == parsed(splitting_tags="").splitting_tags == frozenset()
+    assert parsed(tag_handling="html", ignore_tags=[3]).ignore_tags == frozenset()
 
 
 def test_white_space_with_line_breaks_becomes_a_space(client, translation_of):
@@ -295,16 +301,17 @@ def test_glossaries_of_version_3_that_are_refused(client, fields, message):
 )
 def test_the_status_of_a_document(job, expected):
     job = SimpleNamespace(**{"id": "the id", "key": "the key", "error": "", **job})
+    routes = DeepLDocuments(None, SimpleNamespace(find=lambda key: job))
 
-    async def fields(request):
-        return request, None
+    def status(key):
+        call = Call(deepl.DocumentKeyFields(document_key=key), None)
+        return asyncio.run(routes.status(call, "the id"))
 
-    routes = DeepLDocuments(SimpleNamespace(fields=fields), SimpleNamespace(find=lambda key: job))
-    response = asyncio.run(routes.status({"document_key": "the key"}, "the id"))
+    response = status("the key")
     assert response.body == type(response)({"document_id": "the id", **expected}).body
     for wrong_key in ("the ke", "", "thé key"):
         with pytest.raises(GoneError):
-            asyncio.run(routes.status({"document_key": wrong_key}, "the id"))
+            status(wrong_key)
 
 
 def test_a_document_is_uploaded_translated_and_downloaded(client, translation_of):

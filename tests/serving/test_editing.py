@@ -171,8 +171,8 @@ def test_accepted_texts_that_are_refused(client, texts, status, message):
 
 def test_numbers_of_segments():
     texts = {f"{i:09}": "a" for i in range(500)}
-    assert editing._texts({"texts": texts}, 500) == dict.fromkeys(range(500), "a")
-    assert editing._texts({}, 0) == {}
+    assert editing.AcceptSeveralFields.of({"texts": texts}, None).texts == dict.fromkeys(range(500), "a")
+    assert editing.AcceptSeveralFields.of({}, None).texts == {}
 
 
 def test_accepting_several_translations(client):

@@ -213,8 +213,10 @@ def test_a_damaged_run_is_no_fault_of_the_request(client, monkeypatch, caplog):
 
 
 def test_an_error_of_ours_is_told_in_the_words_of_each_api(client, monkeypatch):
-    monkeypatch.setattr("translucid.serving.dialects.deepl.texts_field", lambda *_: 1 / 0)
-    assert client.post("/v2/translate", json={}).json() == {"message": "Internal error; it is in the server's log"}
+    monkeypatch.setattr("translucid.serving.dialects.deepl.DeepL.pair", lambda *_: 1 / 0)
+    assert client.post("/v2/translate", json={"text": "a", "target_lang": "ES"}).json() == {
+        "message": "Internal error; it is in the server's log"
+    }
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

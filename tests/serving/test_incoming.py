@@ -1,13 +1,18 @@
 """Bodies and fields of requests: which are accepted, their limits of size and time, and the error messages."""
 
 import asyncio
+import io
 import json
+from types import SimpleNamespace
+from typing import Annotated, ClassVar, Literal
 
 import pytest
+from pydantic import AfterValidator, Field, create_model
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from translucid.captions.fields import read_image
 from translucid.captions.kinds import PACKAGES
-from translucid.captions.routes import read_image
 from translucid.serving import requests as incoming
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.requests import (
@@ -15,15 +20,19 @@ from translucid.serving.requests import (
     MOST_FIELDS,
     SMALL,
     Bodies,
-    flag_field,
-    method_field,
-    number_field,
+    Choice,
+    DocumentFields,
+    Fields,
+    Flag,
+    LimitedText,
+    Texts,
+    WholeNumber,
+    at_most,
+    check_method,
     read_fields,
     read_upload,
-    source_field,
-    text_field,
-    texts_field,
 )
+from translucid.serving.routes.inspection_fields import LookFields
 from translucid.serving.server_options import ServerOptions
 
 from . import refusals
@@ -246,25 +255,84 @@ def test_the_size_of_an_image_is_limited():
     assert refusal_of(image_of, form) == (413, "Invalid request: more than 20100 bytes")
 
 
+def value_of(kind, value=None, default=..., **names):
+    """Return the value of a field `n` of a type, in a request with this value and others."""
+    fields = create_model("Example", __base__=Fields, n=(kind, default))
+    return fields.of({"n": value, **names}, SimpleNamespace(options=OPTIONS)).n
+
+
+def message_of(*arguments, **keywords):
+    status, message = refusal_of(value_of, *arguments, **keywords)
+    assert status == 400
+    return message.removeprefix("Invalid request: ")
+
+
 def test_a_field_that_is_a_text():
-    fields = {"q": "a", "empty": "", "none": None, "list": ["a"], "number": 3}
-    assert [text_field(fields, "q"), text_field(fields, "empty"), text_field(fields, "q", "other")] == ["a", "", "a"]
-    assert [text_field(fields, "none", "other"), text_field(fields, "missing", "")] == ["other", ""]
-    for name in ("none", "missing"):
-        assert refusal_of(text_field, fields, name) == (400, f"Invalid request: missing {name} parameter")
-    for name in ("list", "number"):
-        assert refusal_of(text_field, fields, name, "other") == (400, f"Invalid request: {name} is not a text")
-    assert [source_field({"source": "auto"}), source_field({"source": "en"})] == [None, "en"]
-    assert refusal_of(source_field, {}) == (400, "Invalid request: missing source parameter")
+    assert [value_of(str, "a"), value_of(str, ""), value_of(str, "a", "other")] == ["a", "", "a"]
+    assert [value_of(str, None, "other"), value_of(str, default="", q=3)] == ["other", ""]
+    assert message_of(str) == "missing n parameter"
+    assert message_of(str, ["a"]) == message_of(str, 3, "other") == "n is not a text"
+    assert value_of(Annotated[str, Field(max_length=2)], "ab") == "ab"
+    assert message_of(Annotated[str, Field(max_length=2)], "abc") == "3 characters exceed the limit of 2"
+
+
+def test_a_field_with_certain_values():
+    choice = Annotated[Literal["one", "two"], Choice]
+    assert [value_of(choice, "two"), value_of(choice, None, "one")] == ["two", "one"]
+    assert [message_of(choice, value) for value in ("", 3)] == ["n is none of one, two", "n is not a text"]
+
+
+def test_the_first_field_in_the_order_of_the_model_is_reported():
+    class Example(Fields):
+        a: str
+        b: Annotated[int, WholeNumber] = 1
+        c: str
+
+    values = {"a": "", "b": 2, "c": ""}
+    for bad, message in (({"a": 3, "b": ""}, "a is not a text"), ({"b": "x", "c": None}, "b is not a whole number")):
+        assert refusal_of(Example.of, {**values, **bad}, None) == (400, f"Invalid request: {message}")
+    assert refusal_of(Example.of, {}, None) == (400, "Invalid request: missing a parameter")
+
+
+def test_a_document_has_a_source_language_or_none():
+    file = UploadFile(io.BytesIO())
+    for source, language in (("auto", None), ("en", "en")):
+        fields = DocumentFields.of({"file": file, "source": source, "target": "es"}, None)
+        assert (fields.language, fields.file) == (language, file)
+    refusal = (400, "Invalid request: missing file parameter")
+    assert refusal_of(DocumentFields.of, {"file": None}, None) == refusal
 
 
 def test_a_field_that_is_a_method():
-    assert method_field({"explain": "erasure"}, "explain") == "erasure"
-    assert [method_field({}, "explain"), method_field({"explain": ""}, "explain")] == ["", ""]
-    assert method_field({}, "method", "lime") == method_field({}, "method", "lime", PACKAGES) == "lime"
-    refusal = (400, f"Invalid request: there is no explanation by {'m' * 20!r} here")
-    assert refusal_of(method_field, {"explain": "m" * 30}, "explain") == refusal
-    assert refusal_of(method_field, {"method": ""}, "method", "lime")[0] == 400
+    assert check_method("lime") == check_method("lime", PACKAGES) == "lime"
+    assert value_of(Annotated[str, AfterValidator(check_method)], "erasure") == "erasure"
+    for method in ("m" * 30, ""):
+        assert message_of(Annotated[str, AfterValidator(check_method)], method) == (
+            f"there is no explanation by {method[:20]!r} here"
+        )
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_accepted"),
+    [
+        ({}, True),
+        ({"explain": "erasure"}, True),
+        ({"explain": "erasure", "instead_of": " a "}, True),
+        ({"explain": "erasure", "instead_of": "a", "word": "0"}, True),
+        ({"instead_of": "a"}, False),
+        ({"instead_of": " "}, True),
+        ({"word": 0, "explain": "erasure"}, False),
+        ({"word": 0, "explain": "erasure", "instead_of": " "}, False),
+    ],
+)
+def test_a_contrast_needs_a_word_and_a_method(fields, is_accepted):
+    request_fields = {"q": "a", "source": "en", "target": "es", **fields}
+    if is_accepted:
+        parsed = LookFields.of(request_fields, None)
+        assert parsed.instead_of == fields.get("instead_of", "").strip()
+    else:
+        message = "Invalid request: word needs instead_of, which needs explain"
+        assert refusal_of(LookFields.of, request_fields, None) == (400, message)
 
 
 @pytest.mark.parametrize(
@@ -289,35 +357,57 @@ def test_a_field_that_is_a_method():
     ],
 )
 def test_a_field_that_is_a_number(value, result):
+    kind = Annotated[int, Field(ge=2, le=9), WholeNumber]
     if isinstance(result, int):
-        assert number_field({"n": value}, "n", 7, 9, minimum=2) == result
+        assert value_of(kind, value, 7) == result
     else:
-        assert refusal_of(number_field, {"n": value}, "n", 7, 9, minimum=2) == (400, f"Invalid request: n {result}")
+        assert message_of(kind, value, 7) == f"n {result}"
 
 
 def test_a_number_has_a_default_and_may_be_zero():
-    assert number_field({}, "n", 7, 9) == 7
-    assert number_field({"n": 0}, "n", 7, 9) == number_field({"n": "0"}, "n", 7, 0) == 0
+    kind = Annotated[int, Field(ge=0), WholeNumber]
+    assert [value_of(kind, None, 7), value_of(kind, 0, 7), value_of(kind, "0", 7)] == [7, 0, 0]
+    assert at_most("n", 9, 9) == 9
+    assert refusal_of(at_most, "n", 10, 9) == (400, "Invalid request: n is more than 9")
 
 
 def test_a_field_that_is_a_flag():
-    values = {"a": True, "b": "true", "c": False, "d": "false", "e": None, "f": 2, "g": "True", "h": ""}
-    assert [flag_field(values, name) for name in "abcdez"] == [True, True, False, False, False, False]
-    for name in "fgh":
-        assert refusal_of(flag_field, values, name) == (400, f"Invalid request: {name} is neither true nor false")
+    flags = [value_of(Flag, value, False) for value in (True, "true", False, "false", None)]
+    assert flags == [True, True, False, False, False]
+    for value in (2, "True", ""):
+        assert message_of(Flag, value, False) == "n is neither true nor false"
 
 
 def test_a_field_of_one_or_several_texts():
-    assert texts_field({"q": "1234567890"}, OPTIONS) == (["1234567890"], False)
-    assert texts_field({"text": ["12345", "", "67890"]}, OPTIONS, "text") == (["12345", "", "67890"], True)
-    assert texts_field({"q": []}, OPTIONS) == ([], True)
+    assert value_of(Texts, "1234567890") == (["1234567890"], False)
+    assert value_of(Texts, ["12345", "", "67890"]) == (["12345", "", "67890"], True)
+    assert value_of(Texts, []) == ([], True)
+    assert value_of(LimitedText, "1234567890") == "1234567890"
     for value, message in (
-        (None, "missing q parameter"),
-        (3, "q is neither a text nor a list of texts"),
-        (["a", 3], "q is neither a text nor a list of texts"),
-        ({"a": "b"}, "q is neither a text nor a list of texts"),
+        (None, "missing n parameter"),
+        (3, "n is neither a text nor a list of texts"),
+        (["a", 3], "n is neither a text nor a list of texts"),
+        ({"a": "b"}, "n is neither a text nor a list of texts"),
         ([""] * 4, "4 texts exceed the limit of 3"),
         (["12345", "678901"], "11 characters exceed the limit of 10"),
         ("12345678901", "11 characters exceed the limit of 10"),
     ):
-        assert refusal_of(texts_field, {"q": value}, OPTIONS) == (400, f"Invalid request: {message}")
+        assert message_of(Texts, value) == message
+    assert message_of(LimitedText, "12345678901") == "11 characters exceed the limit of 10"
+
+
+def test_messages_of_a_model_about_fields_that_are_missing_or_none_of_the_values():
+    class Example(Fields):
+        messages: ClassVar = {"a": "no {value:.3} here", "b": "b is needed"}
+        with_null: ClassVar = ("a",)
+
+        a: Annotated[Literal["x", "y"], Choice] = "x"
+        b: str
+
+    for values, message in (
+        ({"a": "abcdef", "b": ""}, "no abc here"),
+        ({"a": "x"}, "b is needed"),
+        ({"a": None, "b": ""}, "Invalid request: a is not a text"),
+        ({"b": 3}, "Invalid request: b is not a text"),
+    ):
+        assert refusal_of(Example.of, values, None) == (400, message)

@@ -48,7 +48,8 @@ def test_a_language_that_is_detected_and_translated(monkeypatch):
 
     def detect_language(*probabilities, target="it", name=None):
         monkeypatch.setattr(inspection, "detect", lambda text, languages: list(probabilities))
-        served, confidence = asyncio.run(inspection._detect(SimpleNamespace(catalog=catalog), "text", target, name))
+        fields = SimpleNamespace(q="text", target=target, model=name)
+        served, confidence = asyncio.run(inspection._detect(SimpleNamespace(catalog=catalog), fields))
         return confidence, *served
 
     assert detect_language(("es", 70.0), ("en", 20.0), ("fr", 10.0)) == (20.0, "en", "it", None)
@@ -65,7 +66,7 @@ def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
 
     monkeypatch.setattr(inspection.SentenceInspector, "_forced_row", force_decode)
     served = SimpleNamespace(translator=SimpleNamespace(terms=None))
-    inspector = inspection.SentenceInspector(served, "", ContrastFields("", None), "cross")
+    inspector = inspection.SentenceInspector(served, "", ContrastFields(), "cross")
     with_attention = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory", "warnings": []}
     assert inspector._memory_row(Source("I"), "x" * 1000) == with_attention
     without_attention = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}

@@ -310,7 +310,10 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
             | {"context", "show_billed_characters", "api_key"}
         ]
         * 3,
-        "/v2/document": [{"file", "source_lang", "target_lang", "glossary_id", "formality", "filename"}],
+        "/v2/document": [
+            {"file", "source_lang", "target_lang", "glossary_id", "formality", "filename", "api_key"}
+            | {"output_format", "preserve_formatting", "tag_handling"}
+        ],
         "/v2/document/{document_id}": [{"document_key", "api_key"}] * 3,
         "/v2/document/{document_id}/result": [{"document_key", "api_key"}] * 3,
         "/v2/glossaries": [{"name", "source_lang", "target_lang", "entries", "entries_format", "api_key"}] * 3,

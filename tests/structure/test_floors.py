@@ -179,14 +179,15 @@ def test_the_core_does_not_know_the_extensions():
 
 
 def test_services_of_the_server_do_not_import_routes():
-    """Routes and dialects of other programs call services; only the table of paths knows both."""
+    """Routes and dialects of other programs call services, and not each other; the table of paths knows both."""
     serving = SOURCE / "translucid" / "serving"
-    handlers = ("translucid.serving.routes", "translucid.serving.dialects", "translucid.serving.routing")
+    handlers = tuple(f"translucid.serving.{name}" for name in ("routes", "dialects", "routing"))
     upwards = {}
     for file in serving.rglob("*.py"):
         name = file.relative_to(serving).as_posix()
+        own = f"translucid.serving.{file.parent.name}."
         modules = imported_modules(nodes_of(file.read_text(encoding="utf-8")))
-        above = {module for module in modules if module.startswith(handlers)}
+        above = {module for module in modules if module.startswith(handlers) and not module.startswith(own)}
         if above and name not in ("app.py", "routing.py"):
             upwards[name] = above
     assert not upwards

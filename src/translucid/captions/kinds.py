@@ -36,8 +36,14 @@ CAPTIONING = Task(
         shows="images",
         does="writes about images",
         routes={
-            "POST /caption": "translucid.captions.routes:CaptionRoutes.caption",
-            "POST /caption/picture": "translucid.captions.routes:CaptionRoutes.picture",
+            "POST /caption": (
+                "translucid.captions.routes:CaptionRoutes.caption",
+                "translucid.captions.fields:CaptionFields",
+            ),
+            "POST /caption/picture": (
+                "translucid.captions.routes:CaptionRoutes.picture",
+                "translucid.captions.fields:CaptionPictureFields",
+            ),
         },
         explanations=("imageExplanations", PACKAGES),
     ),

@@ -26,7 +26,12 @@ LANGUAGE_MODELING = Task(
         reads="prompts",
         shows="prompts",
         does="continues texts",
-        routes={"POST /generate": "translucid.language.routes:TextModelRoutes.generate"},
+        routes={
+            "POST /generate": (
+                "translucid.language.routes:TextModelRoutes.generate",
+                "translucid.language.fields:GenerateFields",
+            )
+        },
     ),
 )
 CLASSIFICATION = Task(
@@ -50,6 +55,11 @@ CLASSIFICATION = Task(
         reads="texts",
         shows="labels",
         does="classifies texts",
-        routes={"POST /classify": "translucid.language.routes:TextModelRoutes.classify"},
+        routes={
+            "POST /classify": (
+                "translucid.language.routes:TextModelRoutes.classify",
+                "translucid.language.fields:ClassifyFields",
+            )
+        },
     ),
 )

@@ -4,42 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import Request
 from fastapi.responses import JSONResponse
 
 from bitext.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import available_methods, explain, faithfulness, random_faithfulness
 from translucid.inspection.inspected import rounded_probability
+from translucid.language.fields import ClassifyFields, GenerateFields
 from translucid.language.label_case import LabelCase, contrast_labels
 from translucid.language.text_classifier import SingleClassifier
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.requests import Handlers, contrast_fields, number_field, text_field
+from translucid.serving.requests import Call, Handlers
 
 if TYPE_CHECKING:
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.language.generator import Generated, Piece
 
-LONGEST = 5000
-"""The maximum number of characters in a text that is classified or continued."""
 MAX_EXPLAINED = 2000
 """The maximum number of characters in a text whose label is explained; each word of it is left out once."""
-MAX_TOKENS = 200
-"""The maximum number of tokens that are generated."""
-MAX_CANDIDATES = 8
-"""The maximum number of candidates that are returned at each step."""
 
 
 class TextModelRoutes(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
 
-    async def classify(self, request: Request) -> JSONResponse:
+    async def classify(self, call: Call[ClassifyFields]) -> JSONResponse:
         """Classify a text, and return the label's probability after each word, with an explanation if requested."""
-        fields, task = await self.context.fields(request)
-        served = self.context.catalog.other("texts with labels", text_field(fields, "model", "") or None)
-        text = text_field(fields, "q", max_length=LONGEST)
-        method, label = text_field(fields, "explain", ""), text_field(fields, "label", "")
-        instead_of, _ = contrast_fields(fields, method)
+        fields = call.fields
+        served = self.context.catalog.other(fields.reads, fields.model or None)
+        text, method, label = fields.q, fields.explain, fields.label
         if not text.strip():
             raise ApiError(400, "Invalid request: there are no words to classify")
         if label and label not in served.model.labels:
@@ -55,25 +47,23 @@ class TextModelRoutes(Handlers):
             between_steps()
             probabilities = {name: round(value, 6) for name, value in result.probabilities.items()}
             row = {"label": result.label, "probabilities": probabilities}
-            return row | _words(member, text, label or result.label, method, instead_of)
+            return row | _words(member, text, label or result.label, method, fields.instead_of)
 
-        return JSONResponse({"model": served.name, **await task.run(answer)})
+        return JSONResponse({"model": served.name, **await call.task.run(answer)})
 
-    async def generate(self, request: Request) -> JSONResponse:
+    async def generate(self, call: Call[GenerateFields]) -> JSONResponse:
         """Continue a text, and return the probability of each piece and of other candidates."""
-        fields, task = await self.context.fields(request)
-        served = self.context.catalog.other("running text", text_field(fields, "model", "") or None)
-        prompt, options = text_field(fields, "q", "", LONGEST), _decoding(fields, served.model.configuration.decoding)
-        max_tokens = number_field(fields, "max_tokens", 50, MAX_TOKENS, minimum=1)
-        candidate_count = number_field(fields, "considered", 0, MAX_CANDIDATES)
+        fields = call.fields
+        served = self.context.catalog.other(fields.reads, fields.model or None)
+        options = _decoding(fields, served.model.configuration.decoding)
 
         def answer() -> dict[str, Any]:
-            result = served.model.generate(prompt, options, max_tokens=max_tokens)
+            result = served.model.generate(fields.q, options, max_tokens=fields.max_tokens)
             between_steps()
             row = {"text": result.text, "ended": result.nbest[0].ended, "backwards": result.backwards}
-            return {**row, "pieces": _pieces(result, candidate_count)}
+            return {**row, "pieces": _pieces(result, fields.considered)}
 
-        return JSONResponse({"model": served.name, **await task.run(answer)})
+        return JSONResponse({"model": served.name, **await call.task.run(answer)})
 
 
 def _words(member: SingleClassifier, text: str, label: str, method: str, instead_of: str) -> dict[str, Any]:
@@ -104,7 +94,7 @@ def _words(member: SingleClassifier, text: str, label: str, method: str, instead
     return {"words": rows, "explanation": record}
 
 
-def _decoding(fields: dict[str, Any], decoding: DecodingOptions) -> DecodingOptions:
+def _decoding(fields: GenerateFields, decoding: DecodingOptions) -> DecodingOptions:
     """Return the decoding options of a run with those of a request.
 
     Raises:
@@ -112,16 +102,8 @@ def _decoding(fields: dict[str, Any], decoding: DecodingOptions) -> DecodingOpti
     """
     from translucid.language.generator import generation_options
 
-    changes: dict[str, Any] = {}
-    for name in ("temperature", "top_p"):
-        if name in fields:
-            try:
-                changes[name] = float(fields[name])
-            except (TypeError, ValueError) as error:
-                raise ApiError(400, f"Invalid request: {name} is not a number") from error
-    for name, maximum in (("top_k", 1_000_000), ("seed", 2**31), ("beam", 10)):
-        if name in fields:
-            changes[name] = number_field(fields, name, 0, maximum)
+    names = {"temperature", "top_p", "top_k", "seed", "beam"}
+    changes = fields.model_dump(include=names, exclude_none=True)
     try:
         return generation_options(decoding.model_copy(update={"nbest": 1}), changes)
     except UserError as error:

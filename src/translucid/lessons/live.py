@@ -15,11 +15,18 @@ from translucid.lessons.runs import Models
 from translucid.lessons.serving import HEADERS, LESSONS_PATH, TRANSLATOR
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.rate_limits import address_of
-from translucid.serving.requests import RequestContext, RequestTask, text_field
+from translucid.serving.requests import Call, Fields, RequestContext, RequestTask
 from translucid.serving.server_options import media_type_of
 
 LONGEST = 120
 """The maximum number of characters of a sentence."""
+
+
+class LessonFields(Fields):
+    """A sentence for a lesson."""
+
+    lesson: str
+    q: str
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,14 @@ class Live:
         json_record = await task.run(lambda: record_of(self.models, lesson))
         return _static_answer(record_script(name, json_record), media_type_of("record.js"))()
 
-    async def look(self, request: Request) -> JSONResponse:
+    async def look(self, call: Call[LessonFields]) -> JSONResponse:
         """Return the record of a sentence in a lesson."""
-        fields, task = await self.context.fields(request)
-        lesson, text = text_field(fields, "lesson"), " ".join(text_field(fields, "q").split())
+        lesson, text = call.fields.lesson, " ".join(call.fields.q.split())
         if lesson not in SENTENCE or not self.models.has(_lesson_named(lesson)):
             raise ApiError(400, "Invalid request: this lesson takes no sentences here")
         if not 0 < len(text) <= LONGEST:
             raise ApiError(400, f"A sentence of 1 to {LONGEST} characters, please.")
-        return JSONResponse(await task.run(lambda: SENTENCE[lesson](self.models, text)))
+        return JSONResponse(await call.task.run(lambda: SENTENCE[lesson](self.models, text)))
 
 
 def _lesson_named(name: str) -> Lesson:

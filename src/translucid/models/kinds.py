@@ -47,9 +47,10 @@ class Served:
     """The word before the names of its models when the server starts."""
     does: str
     """What its models do, for error messages."""
-    routes: Mapping[str, str]
-    """Handlers, methods of a class of `Handlers`, by method and path, such as `POST /label`. Error messages name the
-    first one. They need PyTorch, and are imported when they are first used."""
+    routes: Mapping[str, tuple[str, str]]
+    """For each method and path, such as `POST /label`, the handler and the fields of its requests: a method of a class
+    of `serving.requests.Handlers`, and a subclass of `serving.requests.Fields`. Error messages name the first path. The
+    handlers need PyTorch, and are imported when they are first used; the fields do not need it."""
     explanations: tuple[str, Mapping[str, tuple[str, str]]] | None = None
     """The name under which `GET /frontend/settings` lists the methods that explain its models, and the packages that
     methods need further, as in `inspection.explain.available_methods`."""

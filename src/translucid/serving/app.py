@@ -58,6 +58,7 @@ def create_app(
         docs_url=None,  # FastAPI's page loads scripts from other hosts; `docs.html` has its own
         redoc_url=None,
     )
+    app.state.context = context
     app.include_router(api_routes(context, jobs))
     if lessons:
         app.include_router(lessons(context))

@@ -5,15 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args
 from urllib.parse import parse_qs
 
 import prometheus_client
-from fastapi import Request
+from fastapi import Depends, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartParser
@@ -52,6 +66,7 @@ MAX_WORD_POSITION = 999
 """The highest position of a word that is contrasted."""
 NO_PACKAGES: Packages = MappingProxyType({})
 _COUNTED_BYTES = "translucid.body_bytes"
+FORM = "multipart/form-data"
 
 
 Result = TypeVar("Result")
@@ -125,7 +140,7 @@ async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) 
     # A character may take twelve bytes, in JSON (two \\uXXXX) as in a form (four %XX).
     max_bytes = 12 * options.characters + 20_000
     kind = content_type(request)
-    if kind == "multipart/form-data":
+    if kind == FORM:
         fields, _ = await form_of(request, bodies, max_bytes)
         return {**request.query_params, **fields}
     body = await bodies.read(request, max_bytes)
@@ -152,7 +167,7 @@ async def read_upload(
     Raises:
         ApiError: 400, the body is no such form; 413, it is too large.
     """
-    if content_type(request) != "multipart/form-data":
+    if content_type(request) != FORM:
         raise ApiError(400, "Invalid request: send a form with a file")
     return await form_of(request, bodies, options.file_bytes + 20_000, IN_MEMORY)
 
@@ -212,39 +227,12 @@ def _characters(value: Any) -> Any:
     return value
 
 
-def text_field(fields: dict[str, Any], name: str, default: str | None = None, max_length: int | None = None) -> str:
-    """Return a field that is a text, of at most this many characters if there is a limit.
-
-    Raises:
-        ApiError: 400, the field is missing, no text, or too long.
-    """
-    value = fields.get(name)
-    if value is None:
-        if default is not None:
-            return default
-        raise ApiError(400, f"Invalid request: missing {name} parameter")
-    if not isinstance(value, str):
-        raise ApiError(400, f"Invalid request: {name} is not a text")
-    if max_length is not None and len(value) > max_length:
-        raise ApiError(400, f"Invalid request: {len(value)} characters exceed the limit of {max_length}")
-    return value
+AnyFields = TypeVar("AnyFields", bound="Fields")
 
 
-def choice_field(fields: dict[str, Any], name: str, choices: Sequence[str], default: str | None = None) -> str:
-    """Return a field that is one of these texts.
-
-    Raises:
-        ApiError: 400, the field is missing or another one.
-    """
-    choice = text_field(fields, name, default)
-    if choice not in choices:
-        raise ApiError(400, f"Invalid request: {name} is none of {', '.join(choices)}")
-    return choice
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return a value that is a list, or a list of the value alone."""
-    return value if isinstance(value, list) else [value]
+def refused(message: str) -> PydanticCustomError:
+    """Return the error of a validator that refuses a field with this message."""
+    return PydanticCustomError("refused", "{message}", {"message": message})
 
 
 def are_texts(values: Iterable[Any]) -> bool:
@@ -252,28 +240,102 @@ def are_texts(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def source_field(fields: dict[str, Any]) -> str | None:
-    """Return the source language of a request, None if it is `auto`.
+def as_list(value: Any) -> list[Any]:
+    """Return a value that is a list, or a list of the value alone."""
+    return value if isinstance(value, list) else [value]
+
+
+def _text(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, str):
+        raise refused(f"Invalid request: {info.field_name} is not a text")
+    return value
+
+
+def _whole_number(value: Any, info: ValidationInfo) -> int:
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:  # from a form or the query
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise refused(f"Invalid request: {info.field_name} is not a whole number")
+    return value
+
+
+def _flag(value: Any, info: ValidationInfo) -> bool:
+    if value in (True, "true"):
+        return True
+    if value in (False, "false"):
+        return False
+    raise refused(f"Invalid request: {info.field_name} is neither true nor false")
+
+
+class TextOrTexts(NamedTuple):
+    """The texts of a field."""
+
+    texts: list[str]
+    is_list: bool
+    """Whether the field was a list, rather than one text."""
+
+
+def _texts(value: Any, info: ValidationInfo) -> TextOrTexts:
+    options: ServerOptions = info.context.options  # type: ignore[union-attr]
+    texts = as_list(value)
+    if not are_texts(texts):
+        raise refused(f"Invalid request: {info.field_name} is neither a text nor a list of texts")
+    if len(texts) > options.texts:
+        raise refused(f"Invalid request: {len(texts)} texts exceed the limit of {options.texts}")
+    characters = sum(map(len, texts))
+    if characters > options.characters:
+        raise refused(f"Invalid request: {characters} characters exceed the limit of {options.characters}")
+    return TextOrTexts(texts, isinstance(value, list))
+
+
+def _text_of_request(value: str, info: ValidationInfo) -> str:
+    _texts(value, info)
+    return value
+
+
+def check_method(value: str, further: Packages = NO_PACKAGES) -> str:
+    """Return the name of a method of explanation; `further` is that of `available_methods`.
 
     Raises:
-        ApiError: 400, the field is missing or no text.
+        PydanticCustomError: the server has no such method.
     """
-    source = text_field(fields, "source")
-    return None if source == "auto" else source
+    if value not in methods_of_server(further):
+        raise refused(f"Invalid request: there is no explanation by {value[:20]!r} here")
+    return value
 
 
-def method_field(fields: dict[str, Any], name: str, default: str = "", further: Packages = NO_PACKAGES) -> str:
-    """Return the method of an explanation, "" if the field is missing without a default.
+NO_EXPLANATION = "Invalid request: word needs instead_of, which needs explain"
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+METHODS = {"type": "string", "enum": ["lime", "erasure", "gradients"]}
+Choice = BeforeValidator(_text)
+"""The validator before a `Literal`, which has a message of its own for values that are no text."""
+WholeNumber = BeforeValidator(_whole_number)
+"""The validator of a whole number from 0 on; in a form or the query, decimal digits."""
+Flag = Annotated[bool, BeforeValidator(_flag, json_schema_input_type=bool)]
+"""True or false; in a form or the query, `true` or `false`."""
+Texts = Annotated[TextOrTexts, PlainValidator(_texts), WithJsonSchema({"oneOf": [_TEXT, _TEXTS]})]
+"""A text or a list of texts, within the limits of the server."""
+TextList = Annotated[TextOrTexts, PlainValidator(_texts), WithJsonSchema(_TEXTS)]
+"""The same; only lists are described."""
+LimitedText = Annotated[str, AfterValidator(_text_of_request)]
+"""A text within the limit of the server."""
+Contrasted = Annotated[str, Field(max_length=MAX_WORD_LENGTH), AfterValidator(str.strip)]
+"""A word or a label that is contrasted with another one."""
+Source = Annotated[str, Field(description="a language code, or auto")]
+ModelName = Annotated[str, Field(description="a name from /models")]
+Upload = Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})]
 
-    `further`: packages that methods need for this source, as in `available_methods`.
+
+def at_most(name: str, value: int, maximum: int) -> int:
+    """Return a number of a request, whose maximum depends on the server.
 
     Raises:
-        ApiError: 400, there is no such method here.
+        ApiError: 400, it is larger.
     """
-    method = text_field(fields, name, default)
-    if (method or default) and method not in methods_of_server(further):
-        raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
-    return method
+    if value > maximum:
+        raise ApiError(400, f"Invalid request: {name} is more than {maximum}")
+    return value
 
 
 def methods_of_server(further: Packages = NO_PACKAGES) -> list[str]:
@@ -283,88 +345,6 @@ def methods_of_server(further: Packages = NO_PACKAGES) -> list[str]:
     from translucid.inspection.explain import available_methods
 
     return list(available_methods(further))
-
-
-class ContrastFields(NamedTuple):
-    """The fields of a request for a contrastive explanation."""
-
-    instead_of: str
-    """The other word; "" for none."""
-    word: int | None
-    """The position of the word that is contrasted with it; None: where the model came closest to the other one."""
-
-    def of(self, case: ForcedCase) -> Contrast | None:
-        """Return the contrast of a word, if the request has one."""
-        from translucid.inspection.explain import contrast
-
-        return contrast(case, self.instead_of, self.word) if self.instead_of else None
-
-
-def contrast_fields(fields: dict[str, Any], method: str) -> ContrastFields:
-    """Return the fields `instead_of` and `word`.
-
-    Raises:
-        ApiError: 400, a field is invalid, or there is no method.
-    """
-    instead_of = text_field(fields, "instead_of", "", MAX_WORD_LENGTH).strip()
-    word = number_field(fields, "word", 0, MAX_WORD_POSITION) if "word" in fields else None
-    if (instead_of or word is not None) and not (instead_of and method):
-        raise ApiError(400, "Invalid request: word needs instead_of, which needs explain")
-    return ContrastFields(instead_of, word)
-
-
-def number_field(fields: dict[str, Any], name: str, default: int, maximum: int, minimum: int = 0) -> int:
-    """Return a field that is a whole number from `minimum` to `maximum`.
-
-    Raises:
-        ApiError: 400, the field is no whole number, or out of range.
-    """
-    value = fields.get(name)
-    if value is None:  # also JSON's null
-        value = default
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:  # from a form or the query
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ApiError(400, f"Invalid request: {name} is not a whole number")
-    if value > maximum:
-        raise ApiError(400, f"Invalid request: {name} is more than {maximum}")
-    if value < minimum:
-        raise ApiError(400, f"Invalid request: {name} is less than {minimum}")
-    return value
-
-
-def flag_field(fields: dict[str, Any], name: str) -> bool:
-    """Return a boolean field, false if it is missing; in forms it is `true` or `false`.
-
-    Raises:
-        ApiError: 400, the field has another value.
-    """
-    value = fields.get(name)
-    if value in (True, "true"):
-        return True
-    if value in (None, False, "false"):
-        return False
-    raise ApiError(400, f"Invalid request: {name} is neither true nor false")
-
-
-def texts_field(fields: dict[str, Any], options: ServerOptions, name: str = "q") -> tuple[list[str], bool]:
-    """Return the texts of a field, and whether it was a list.
-
-    Raises:
-        ApiError: 400, the field is missing, too long, or neither a text nor a list of texts.
-    """
-    value = fields.get(name)
-    if value is None:
-        raise ApiError(400, f"Invalid request: missing {name} parameter")
-    texts = as_list(value)
-    if not are_texts(texts):
-        raise ApiError(400, f"Invalid request: {name} is neither a text nor a list of texts")
-    if len(texts) > options.texts:
-        raise ApiError(400, f"Invalid request: {len(texts)} texts exceed the limit of {options.texts}")
-    characters = sum(map(len, texts))
-    if characters > options.characters:
-        raise ApiError(400, f"Invalid request: {characters} characters exceed the limit of {options.characters}")
-    return texts, isinstance(value, list)
 
 
 class Usage:
@@ -384,7 +364,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """The shared objects of the server, with methods that read requests and check their keys and rate limits."""
+    """The shared objects of the server, which handlers and requests use."""
 
     catalog: Catalog
     options: ServerOptions
@@ -395,41 +375,6 @@ class RequestContext:
     bodies: Bodies = field(default_factory=Bodies)
     worker_pool: WorkerPool = field(default_factory=WorkerPool)
     usage: Usage = field(default_factory=Usage)
-
-    async def fields(self, request: Request, *, light: bool = False) -> tuple[dict[str, Any], RequestTask]:
-        """Read and check a request; ten light ones, which take little work, count as one.
-
-        Raises:
-            ApiError: the request is invalid or refused.
-        """
-        fields = await read_fields(request, self.bodies, self.options)
-        return fields, RequestTask(self, request, self.rate_limits.check(request, fields, light=light))
-
-    async def upload(
-        self, request: Request, missing_message: str = "Invalid request: missing file parameter"
-    ) -> tuple[dict[str, Any], UploadFile, str]:
-        """Read and check a request with a file; return its fields, the file, and the client.
-
-        Args:
-            request: the request.
-            missing_message: the error message if there is no file.
-
-        Raises:
-            ApiError: the request is invalid or refused.
-        """
-        fields, file = await read_upload(request, self.bodies, self.options)
-        client = self.rate_limits.check(request, fields)
-        if file is None:
-            raise ApiError(400, missing_message)
-        return fields, file, client
-
-    def task(self, request: Request, fields: dict[str, Any]) -> RequestTask:
-        """Return the work of a request with these fields.
-
-        Raises:
-            ApiError: the request is refused.
-        """
-        return RequestTask(self, request, self.rate_limits.check(request, fields))
 
 
 class RequestTask(Task):
@@ -490,6 +435,167 @@ async def until_disconnected(request: Request | None) -> None:
         return
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+@dataclass(frozen=True)
+class Call(Generic[AnyFields]):
+    """A request that was read and checked.
+
+    FastAPI reads it for a handler with a parameter `call: Call[TranslateFields]`.
+    """
+
+    fields: AnyFields
+    task: RequestTask
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, model):
+            return Annotated[cls, Depends(model.read)] if isinstance(model, type) else cls
+
+
+_MESSAGES = {
+    "missing": "missing {name} parameter",
+    "string_type": "{name} is not a text",
+    "string_too_long": "{size} characters exceed the limit of {max_length}",
+    "greater_than_equal": "{name} is less than {ge}",
+    "less_than_equal": "{name} is more than {le}",
+}
+"""The messages of Pydantic's errors."""
+
+
+class Fields(BaseModel):
+    """The fields of a request in JSON, a form or the query. They also describe it in the OpenAPI document.
+
+    A `null` counts as a missing field.
+    """
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    tag: ClassVar[str] = ""
+    """The section of the OpenAPI document, for routes of other models than translators."""
+    example: ClassVar[dict[str, Any] | None] = None
+    """An example of the fields."""
+    answer: ClassVar[type[Response]] = JSONResponse
+    """The answer in the OpenAPI document: JSON, or something else."""
+    answer_schema: ClassVar[type[BaseModel] | None] = None
+    """The contents of the answer, if they are described."""
+    messages: ClassVar[Mapping[str, str]] = {}
+    """The messages about fields that are missing, or none of their values, where they are not the usual ones."""
+    with_null: ClassVar[Collection[str]] = ()
+    """The fields in which `null` is a wrong value."""
+    light: ClassVar[bool] = False
+    """Whether requests take little work: ten of them count as one."""
+    content_types: ClassVar[Sequence[str]] = "application/json", "application/x-www-form-urlencoded", FORM
+    """The content types of the body."""
+
+    @classmethod
+    async def read(cls, request: Request) -> Call[Self]:
+        """Read and check a request: the dependency of all handlers.
+
+        Raises:
+            ApiError: the request is invalid or refused.
+        """
+        context: RequestContext = request.app.state.context
+        cls.admit(request, context)
+        values = await cls.values_of(request, context)
+        task = RequestTask(context, request, cls.client_of(request, values, context))
+        return Call(cls.of(values, context), task)
+
+    @classmethod
+    def admit(cls, request: Request, context: RequestContext) -> None:
+        """Refuse requests before their body is read."""
+
+    @classmethod
+    async def values_of(cls, request: Request, context: RequestContext) -> dict[str, Any]:
+        """Return the values of the fields by name, and of any others."""
+        return await read_fields(request, context.bodies, context.options)
+
+    @classmethod
+    def client_of(cls, request: Request, values: dict[str, Any], context: RequestContext) -> str:
+        """Check the key of a request, and count it; return the client."""
+        return context.rate_limits.check(request, values, light=cls.light)
+
+    @classmethod
+    def of(cls, values: dict[str, Any], context: RequestContext) -> Self:
+        """Return the fields with these values.
+
+        Raises:
+            ApiError: 400, a field is missing or invalid; this message is about the first one.
+        """
+        try:
+            return cls.model_validate(values, context=context)
+        except ValidationError as invalid:
+            error = invalid.errors(include_url=False)[0]
+        name, kind, value = str(error["loc"][-1]) if error["loc"] else "", error["type"], error["input"]
+        if kind == "refused":
+            message = error["msg"]
+        elif kind in ("missing", "literal_error") and name in cls.messages:
+            message = cls.messages[name].format(value=value)
+        elif kind == "literal_error":
+            message = f"Invalid request: {name} is none of {', '.join(get_args(cls.model_fields[name].annotation))}"
+        else:
+            size = len(value) if isinstance(value, str) else 0
+            form = _MESSAGES.get(kind, "{name} is invalid")
+            message = "Invalid request: " + form.format(name=name, size=size, **error.get("ctx", {}))
+        raise ApiError(400, message)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_missing(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if value is not None or name in cls.with_null}
+
+
+class UploadFields(Fields):
+    """The fields of a form with a file."""
+
+    content_types: ClassVar = (FORM,)
+
+    file: Upload
+
+    @classmethod
+    async def values_of(cls, request: Request, context: RequestContext) -> dict[str, Any]:
+        """Return the fields of the form, and the file if there is one."""
+        fields, file = await read_upload(request, context.bodies, context.options)
+        return {**fields, "file": file}
+
+
+class DocumentFields(UploadFields):
+    """A document to translate."""
+
+    source: Source
+    target: str
+
+    @property
+    def language(self) -> str | None:
+        """The source language, None if it is to be detected."""
+        return None if self.source == "auto" else self.source
+
+
+class ContrastFields(Fields):
+    """The fields of an explanation of a word, in contrast with another one."""
+
+    instead_of: Contrasted = Field("", description="explain why a word is there and not this one; for one sentence")
+    word: Annotated[int, Field(ge=0, le=MAX_WORD_POSITION), WholeNumber] | None = Field(
+        None,
+        description="the position of that word; by default, where the model came closest to instead_of",
+    )
+
+    @property
+    def explained_by(self) -> str:
+        """The method of the explanation; "" for none."""
+        return ""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if (self.instead_of or self.word is not None) and not (self.instead_of and self.explained_by):
+            raise refused(NO_EXPLANATION)
+        return self
+
+    def contrast(self, case: ForcedCase) -> Contrast | None:
+        """Return the contrast of a word, if the request has one."""
+        from translucid.inspection.explain import contrast
+
+        return contrast(case, self.instead_of, self.word) if self.instead_of else None
 
 
 @dataclass(frozen=True)

@@ -4,142 +4,162 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.resources import files
 from typing import Any, cast
 
-import yaml
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
 
 from translucid.ground.errors import missing_package
 from translucid.kernels.machine import has_pytorch
-from translucid.models.kinds import tasks
+from translucid.models.kinds import all_tasks, resolved
 from translucid.serving.catalog import PivotPairs
 from translucid.serving.dialects.deepl import DeepL, DeepLDocuments, DeepLGlossaries, DeepLMultilingualGlossaries
 from translucid.serving.dialects.libretranslate import LibreTranslate
 from translucid.serving.dialects.reading_tools import ReadingTools
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.requests import Handlers, RequestContext
+from translucid.serving.requests import Fields, Handlers, RequestContext
 from translucid.serving.routes.editing import Editing
 
 Schema = dict[str, Any]
 Handler = Callable[..., Any]
 
-DESCRIPTIONS: dict[str, dict[str, Schema]] = yaml.safe_load((files("translucid.serving") / "routes.yaml").read_bytes())[
-    "tags"
-]
-"""The descriptions of routes by their tag, and by method and path."""
+INSPECTION = "translucid.serving.routes.inspection"
 NEED_PYTORCH = {
-    "POST /look": "translucid.serving.routes.inspection:InspectionRoutes.look",
-    "POST /continue": "translucid.serving.routes.inspection:InspectionRoutes.continue_prefix",
-    "POST /beam": "translucid.serving.routes.inspection:InspectionRoutes.beam",
-    "POST /layers": "translucid.serving.routes.inspection:LayerRoutes.layers",
-    "POST /patch": "translucid.serving.routes.inspection:LayerRoutes.patch",
-    "POST /picture": "translucid.serving.routes.inspection:PlotRoutes.picture",
+    "POST /look": (f"{INSPECTION}:InspectionRoutes.look", f"{INSPECTION}_fields:LookFields"),
+    "POST /continue": (f"{INSPECTION}:InspectionRoutes.continue_prefix", f"{INSPECTION}_fields:ContinueFields"),
+    "POST /beam": (f"{INSPECTION}:InspectionRoutes.beam", f"{INSPECTION}_fields:BeamFields"),
+    "POST /layers": (f"{INSPECTION}:InspectionRoutes.layers", f"{INSPECTION}_fields:LayersFields"),
+    "POST /patch": (f"{INSPECTION}:InspectionRoutes.patch", f"{INSPECTION}_fields:PatchFields"),
+    "POST /picture": (f"{INSPECTION}:InspectionRoutes.picture", f"{INSPECTION}_fields:PictureFields"),
 }
-"""The routes that compute with models themselves, and their handlers: `module:class.method`."""
-for _task in tasks():
-    if _task.served:
-        NEED_PYTORCH.update(_task.served.routes)
-_TEXT: Schema = {"type": "string"}
-_FORM = "multipart/form-data"
-_CONTENT_TYPES = {"any": ("application/json", "application/x-www-form-urlencoded", _FORM)}
-"""The content types of a request's fields; those of other requests are in a form."""
+"""The routes that look into translators: their handlers, `module:class.method`, and their fields."""
 
 
 def _errors(name: str, *statuses: int) -> dict[int | str, Schema]:
     """Describe error responses of the usual statuses and of these: an object with a message under this name."""
-    schema = {"type": "object", "properties": {name: _TEXT}, "required": [name]}
+    schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
     described = {"description": "The error.", "content": {"application/json": {"schema": schema}}}
     return dict.fromkeys((400, 401, 403, 408, 413, 415, 421, 429, 503, *statuses), described)
 
 
-_ERRORS, _DEEPL_ERRORS, _DEEPLX_ERRORS = _errors("error"), _errors("message", 404, 456), _errors("message")
+_ERRORS = {"DeepL's API": _errors("message", 404, 456), "DeepLX": _errors("message")}
+_USUAL_ERRORS = _errors("error")
+_CREATED, _DELETED = {"status_code": 201}, {"status_code": 204}
+_DETAILS: dict[str, dict[str, Any]] = {
+    "POST /v2/glossaries": _CREATED,
+    "POST /v3/glossaries": _CREATED,
+    "DELETE /v2/glossaries/{glossary_id}": _DELETED,
+    "DELETE /v3/glossaries/{glossary_id}": _DELETED,
+    "DELETE /v3/glossaries/{glossary_id}/dictionaries": _DELETED,
+    "POST /documents/{key}/accept": {"name": "accept"},
+}
+"""Arguments of `add_api_route` for some routes."""
 
 
 def api_routes(context: RequestContext, jobs: DocumentJobs) -> APIRouter:
     """Return the routes of all APIs but that of the lessons; GET routes answer HEAD as well, which FastAPI does not."""
     routes = APIRouter()
-    handlers = _handlers(context, jobs)
-    for tag, descriptions in DESCRIPTIONS.items():
-        errors = {"DeepL's API": _DEEPL_ERRORS, "DeepLX": _DEEPLX_ERRORS}.get(tag, _ERRORS)
-        for route, description in descriptions.items():
-            method, path = route.split()
-            described = _described(description)
-            routes.add_api_route(path, handlers[route], methods=[method], tags=[tag], responses=errors, **described)
-            if method == "GET":
-                routes.add_api_route(path, handlers[route], methods=["HEAD"], include_in_schema=False)
+
+    def add(tag: str, route: str, handler: Handler, fields: type[Fields] | None = None, **details: Any) -> None:
+        method, path = route.split()
+        errors = _ERRORS.get(tag, _USUAL_ERRORS)
+        routes.add_api_route(path, handler, methods=[method], tags=[tag], responses=errors, **details)
+        added = cast(APIRoute, routes.routes[-1])
+        for dependency in added.dependant.dependencies:  # `TranslateFields.read`, for instance
+            fields = getattr(dependency.call, "__self__", None)
+        if fields:
+            added.openapi_extra = _described(fields, method)
+        if method == "GET":
+            routes.add_api_route(path, handler, methods=["HEAD"], include_in_schema=False)
+
+    for tag, handlers in _handlers(context, jobs).items():
+        for route, handler in handlers.items():
+            add(tag, route, handler, **_DETAILS.get(route, {}))
+    need_pytorch = dict(NEED_PYTORCH)
+    for task in all_tasks():
+        if task.served:
+            need_pytorch.update(task.served.routes)
+    for route, (handler_path, fields_path) in need_pytorch.items():
+        fields = resolved(fields_path)
+        handler = _on_first_use(handler_path, fields, context) if has_pytorch() else _refuse
+        add(fields.tag, route, handler, fields, response_class=fields.answer, description=fields.__doc__)
     return routes
 
 
-def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]:
-    """Return the handlers of all routes by method and path."""
+def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, dict[str, Handler]]:
+    """Return the handlers of the routes that do not need PyTorch by tag, and by method and path."""
     libre, deepl, editing = LibreTranslate(context, jobs), DeepL(context), Editing(context, jobs)
     documents, glossaries = DeepLDocuments(deepl, jobs), DeepLGlossaries(deepl)
     multilingual = DeepLMultilingualGlossaries(deepl)
     listing, reading_tools = ListingRoutes(context), ReadingTools(context)
     return {
-        "POST /translate": libre.translate,
-        "POST /detect": libre.detect,
-        "POST /translate_file": libre.translate_file,
-        "GET /download_file/{key}": libre.download_file,
-        "GET /languages": libre.languages,
-        "GET /health": libre.health,
-        "GET /frontend/settings": libre.settings,
-        "POST /frontend/key": libre.key,
-        "POST /suggest": libre.suggest,
-        "POST /v2/translate": deepl.translate,
-        "GET /v2/languages": deepl.languages,
-        "GET /v2/usage": deepl.usage,
-        "POST /v2/document": documents.upload,
-        "POST /v2/document/{document_id}": documents.status,
-        "POST /v2/document/{document_id}/result": documents.result,
-        "GET /v2/glossary-language-pairs": glossaries.pairs,
-        "POST /v2/glossaries": glossaries.create,
-        "GET /v2/glossaries": glossaries.list_all,
-        "GET /v2/glossaries/{glossary_id}": glossaries.describe,
-        "GET /v2/glossaries/{glossary_id}/entries": glossaries.entries,
-        "DELETE /v2/glossaries/{glossary_id}": glossaries.delete,
-        "POST /v3/glossaries": multilingual.create,
-        "GET /v3/glossaries": multilingual.list_all,
-        "GET /v3/glossaries/{glossary_id}": multilingual.describe,
-        "PATCH /v3/glossaries/{glossary_id}": multilingual.edit,
-        "DELETE /v3/glossaries/{glossary_id}": multilingual.delete,
-        "GET /v3/glossaries/{glossary_id}/entries": multilingual.entries,
-        "PUT /v3/glossaries/{glossary_id}/dictionaries": multilingual.replace,
-        "DELETE /v3/glossaries/{glossary_id}/dictionaries": multilingual.delete_dictionary,
-        "POST /deeplx/translate": reading_tools.deeplx,
-        "POST /immersive": reading_tools.immersive,
-        "POST /hcfy": reading_tools.hcfy,
-        "POST /documents": editing.upload,
-        "GET /documents/{key}": editing.progress,
-        "DELETE /documents/{key}": editing.delete,
-        "GET /documents/{key}/result": editing.result,
-        "GET /documents/{key}/segments": editing.segments,
-        "PUT /documents/{key}/segments/{number}": editing.accept,
-        "POST /documents/{key}/accept": editing.accept_several,
-        "GET /documents/{key}/segments/{number}/hints": editing.hints,
-        "GET /models": listing.models,
-        "GET /examples": listing.examples,
-        **_handlers_of_models(context),
+        "translation": {
+            "POST /translate": libre.translate,
+            "POST /detect": libre.detect,
+            "POST /translate_file": libre.translate_file,
+            "GET /download_file/{key}": libre.download_file,
+            "GET /languages": libre.languages,
+            "GET /health": libre.health,
+            "GET /frontend/settings": libre.settings,
+            "POST /frontend/key": libre.key,
+            "POST /suggest": libre.suggest,
+        },
+        "DeepL's API": {
+            "POST /v2/translate": deepl.translate,
+            "GET /v2/languages": deepl.languages,
+            "GET /v2/usage": deepl.usage,
+            "POST /v2/document": documents.upload,
+            "POST /v2/document/{document_id}": documents.status,
+            "POST /v2/document/{document_id}/result": documents.result,
+            "GET /v2/glossary-language-pairs": glossaries.pairs,
+            "POST /v2/glossaries": glossaries.create,
+            "GET /v2/glossaries": glossaries.list_all,
+            "GET /v2/glossaries/{glossary_id}": glossaries.describe,
+            "GET /v2/glossaries/{glossary_id}/entries": glossaries.entries,
+            "DELETE /v2/glossaries/{glossary_id}": glossaries.delete,
+            "POST /v3/glossaries": multilingual.create,
+            "GET /v3/glossaries": multilingual.list_all,
+            "GET /v3/glossaries/{glossary_id}": multilingual.describe,
+            "PATCH /v3/glossaries/{glossary_id}": multilingual.edit,
+            "DELETE /v3/glossaries/{glossary_id}": multilingual.delete,
+            "GET /v3/glossaries/{glossary_id}/entries": multilingual.entries,
+            "PUT /v3/glossaries/{glossary_id}/dictionaries": multilingual.replace,
+            "DELETE /v3/glossaries/{glossary_id}/dictionaries": multilingual.delete_dictionary,
+        },
+        "DeepLX": {
+            "POST /deeplx/translate": reading_tools.deeplx,
+        },
+        "reading tools": {
+            "POST /immersive": reading_tools.immersive,
+            "POST /hcfy": reading_tools.hcfy,
+        },
+        "documents": {
+            "POST /documents": editing.upload,
+            "GET /documents/{key}": editing.progress,
+            "DELETE /documents/{key}": editing.delete,
+            "GET /documents/{key}/result": editing.result,
+            "GET /documents/{key}/segments": editing.segments,
+            "PUT /documents/{key}/segments/{number}": editing.accept,
+            "POST /documents/{key}/accept": editing.accept_several,
+            "GET /documents/{key}/segments/{number}/hints": editing.hints,
+        },
+        "looking inside": {
+            "GET /models": listing.models,
+            "GET /examples": listing.examples,
+        },
     }
 
 
-def _handlers_of_models(context: RequestContext) -> dict[str, Handler]:
-    """Return the handlers of the routes that compute with models themselves, by PyTorch; without it, they refuse.
+def _on_first_use(path: str, fields: type[Fields], context: RequestContext) -> Handler:
+    """Return a handler that imports the one of a path, `module:class.method`, when it is called.
 
-    They are imported when they are first used: PyTorch takes seconds and 150 MiB, and clients that only translate
-    need none of them.
+    PyTorch takes seconds and 150 MiB, and clients that only translate need none of these handlers.
     """
-    if not has_pytorch():
-        return dict.fromkeys(NEED_PYTORCH, _refuse)
-    return {route: _on_first_use(path, context) for route, path in NEED_PYTORCH.items()}
-
-
-def _on_first_use(path: str, context: RequestContext) -> Handler:
-    """Return a handler that imports the one of a path, `module:class.method`, when it is called."""
     module, _, member = path.partition(":")
     name, method = member.split(".")
     handler: Handler | None = None
@@ -148,11 +168,11 @@ def _on_first_use(path: str, context: RequestContext) -> Handler:
         handlers = getattr(import_module(module), name)
         return cast(Handler, getattr(handlers(context), method))
 
-    async def answer(request: Request) -> Response:
+    async def answer(call: Any = Depends(fields.read)) -> Response:  # noqa: B008  # a dependency is a default
         nonlocal handler
         if handler is None:
             handler = await run_in_threadpool(load)
-        return cast(Response, await handler(request))
+        return cast(Response, await handler(call))
 
     answer.__name__ = method  # the name of the operation in OpenAPI
     return answer
@@ -162,34 +182,70 @@ async def _refuse() -> Response:
     raise ApiError(501, str(missing_package("what shows or explains a model", "PyTorch", "train")))
 
 
-def _described(description: Schema) -> Schema:
-    """Return a description as arguments of FastAPI, with its request in the form of OpenAPI."""
-    operation = dict(description)
-    arguments: Schema = {"openapi_extra": operation}
-    if not operation.pop("json", True):
-        arguments["response_class"] = Response
-    for name in ("name", "status_code"):
-        if name in operation:
-            arguments[name] = operation.pop(name)
-    kind = operation.pop("content", None)
-    if kind:
-        properties = operation.pop("properties")
-        if kind == "any":
-            properties = {**properties, "api_key": _TEXT}
-        fields = {"schema": {"type": "object", "properties": properties, "required": operation.pop("required")}}
-        if example := operation.pop("example", None):
-            fields["example"] = example
-        types = _CONTENT_TYPES.get(kind, (_FORM,)) if isinstance(kind, str) else (_FORM,)
-        content = dict.fromkeys(types, fields)
-        if isinstance(kind, list):  # the file may be the whole body, and the fields in the query
-            content |= {media_type: {"schema": properties["file"]} for media_type in kind}
-            in_query = []
-            for name, schema in properties.items():
-                if name != "file":
-                    in_query.append({"name": name, "in": "query", "schema": schema})
-            operation["parameters"] = in_query
-        operation["requestBody"] = {"required": True, "content": content}
-    return arguments
+def _described(fields: type[Fields], method: str) -> Schema:
+    """Return the description of a request in the form of OpenAPI."""
+    schema = schema_of(fields)
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if method not in ("GET", "DELETE"):
+        properties["api_key"] = {"type": "string"}
+    in_query = []
+    for name, field_schema in properties.items():
+        if name != "file":
+            parameter = {"name": name, "in": "query", "schema": field_schema, "required": name in required}
+            if description := field_schema.get("description"):
+                parameter["description"] = description
+            in_query.append(parameter)
+    if method in ("GET", "DELETE"):
+        return {"parameters": in_query} if in_query else {}
+    content: Schema = {"schema": {"type": "object", "properties": properties, "required": required}}
+    if fields.example is not None:
+        content["example"] = fields.example
+    described: Schema = {"requestBody": {"required": True, "content": {}}}
+    for media_type in fields.content_types:
+        if media_type.startswith("image/"):  # the image is the whole body, and the fields are in the query
+            described["requestBody"]["content"][media_type] = {"schema": properties["file"]}
+            described["parameters"] = in_query
+        else:
+            described["requestBody"]["content"][media_type] = content
+    if fields.answer_schema:
+        answer = {"content": {"application/json": {"schema": schema_of(fields.answer_schema, _AnswerSchema)}}}
+        described["responses"] = {"200": answer}
+    return described
+
+
+class _AnswerSchema(GenerateJsonSchema):
+    """Writes schemas without titles, which only repeat names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+class _RequestSchema(_AnswerSchema):
+    """Writes schemas without `null`, which counts as a missing field."""
+
+    def nullable_schema(self, schema: Any) -> Schema:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> Schema:
+        described = super().default_schema(schema)
+        return {name: value for name, value in described.items() if (name, value) != ("default", None)}
+
+
+def schema_of(model: type[BaseModel], generator: type[GenerateJsonSchema] = _RequestSchema) -> Schema:
+    """Return the schema of a model, with the schemas of the models in it in their places."""
+    schema = model.model_json_schema(schema_generator=generator)
+    definitions = schema.pop("$defs", {})
+
+    def resolved(value: Any) -> Any:
+        if isinstance(value, list):
+            return list(map(resolved, value))
+        if not isinstance(value, dict):
+            return value
+        if "$ref" in value:
+            return resolved(definitions[value["$ref"].rpartition("/")[2]])
+        return {name: resolved(item) for name, item in value.items()}
+
+    return cast(Schema, resolved(schema))
 
 
 class ListingRoutes(Handlers):

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import Field, WithJsonSchema
 from starlette.concurrency import run_in_threadpool
 
 from bitext.documents.document import KINDS
@@ -20,19 +21,75 @@ from translucid.serving.detection import detect, detect_sources
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.requests import (
+    Call,
+    Choice,
+    DocumentFields,
+    Fields,
+    Flag,
     Handlers,
-    flag_field,
+    RequestContext,
+    Source,
+    Texts,
+    WholeNumber,
+    at_most,
     methods_of_server,
-    number_field,
-    read_fields,
-    source_field,
-    text_field,
-    texts_field,
 )
 from translucid.serving.texts import TextTranslation, by_language, translate_html, translate_texts
 
 SUGGESTED = "suggested"
 """The origin that a translation memory stores with pairs that clients have suggested."""
+
+
+class TranslateFields(Fields):
+    """A text or several to translate."""
+
+    example: ClassVar = {"q": "I like soccer", "source": "en", "target": "es"}
+    messages: ClassVar = {"format": "{value:.20} format is not supported"}
+
+    q: Texts
+    source: Source
+    target: str
+    format: Annotated[Literal["text", "html"], Choice] = "text"
+    alternatives: Annotated[int, Field(ge=0), WholeNumber] = 0
+    confidence: Flag = Field(
+        False, description="also return the probability that a translation is good; null if unknown"
+    )
+
+
+class DetectFields(Fields):
+    """A text whose language is to be detected."""
+
+    example: ClassVar = {"q": "Me gusta el fútbol"}
+
+    q: Annotated[Texts, WithJsonSchema({"type": "string"})]
+
+
+class SuggestFields(Fields):
+    """A text and a better translation."""
+
+    example: ClassVar = {"q": "I like soccer", "s": "Me encanta el fútbol", "source": "en", "target": "es"}
+
+    q: str
+    s: str
+    source: str
+    target: str
+
+    @classmethod
+    def of(cls, values: dict[str, Any], context: RequestContext) -> Self:
+        """Return the fields with these values, if the server takes suggestions."""
+        if context.memory is None:
+            raise ApiError(403, "Suggestions are disabled on this server.")
+        return super().of(values, context)
+
+
+class KeyFields(Fields):
+    """An API key to check, which is not counted as a request."""
+
+    @classmethod
+    def client_of(cls, request: Request, values: dict[str, Any], context: RequestContext) -> str:
+        """Check the key."""
+        context.rate_limits.announce(request, values)
+        return ""
 
 
 @dataclass(frozen=True)
@@ -53,15 +110,11 @@ class LibreTranslate(Handlers):
             rows.append(row)
         return bytes(JSONResponse(rows).body)
 
-    async def translate(self, request: Request) -> JSONResponse:
+    async def translate(self, call: Call[TranslateFields]) -> JSONResponse:
         """Translate a text or a list of texts."""
-        fields, task = await self.context.fields(request)
-        texts, is_list = texts_field(fields, self.context.options)
-        source, target = text_field(fields, "source"), text_field(fields, "target")
-        kind = text_field(fields, "format", "text")
-        if kind not in ("text", "html"):
-            raise ApiError(400, f"{kind[:20]} format is not supported")
-        alternatives = number_field(fields, "alternatives", 0, self.context.options.alternatives)
+        fields, task = call.fields, call.task
+        (texts, is_list), source, target = fields.q, fields.source, fields.target
+        alternatives = at_most("alternatives", fields.alternatives, self.context.options.alternatives)
         answer: dict[str, Any] = {}
         codes = [source] * len(texts)
         if source == "auto":
@@ -69,7 +122,6 @@ class LibreTranslate(Handlers):
             codes = [code for code, _ in detected]
             rows = [{"confidence": round(confidence), "language": code} for code, confidence in detected]
             answer["detectedLanguage"] = rows if is_list else rows[0]
-        with_confidence = flag_field(fields, "confidence")
         pivots: dict[str, str] = {}
 
         async def translate(code: str, batch: list[str]) -> list[TextTranslation]:
@@ -78,13 +130,13 @@ class LibreTranslate(Handlers):
             served = self.context.catalog.find(code, target)
             if isinstance(served, ServedPivot):
                 pivots[code] = served.pivot
-            if kind == "html":  # without alternatives
+            if fields.format == "html":  # without alternatives
                 return await translate_html(task, served, batch)
-            return await translate_texts(task, served, batch, alternatives, with_confidence=with_confidence)
+            return await translate_texts(task, served, batch, alternatives, with_confidence=fields.confidence)
 
         translations = await by_language(texts, codes, translate)
         columns: dict[str, list[Any]] = {"translatedText": [text.versions[0] for text in translations]}
-        if with_confidence:
+        if fields.confidence:
             columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
         if pivots:
             columns["pivot"] = list(map(pivots.get, codes))
@@ -96,22 +148,21 @@ class LibreTranslate(Handlers):
             answer[name] = values if is_list else values[0]
         return JSONResponse(answer)
 
-    async def detect(self, request: Request) -> JSONResponse:
+    async def detect(self, call: Call[DetectFields]) -> JSONResponse:
         """Detect the language of a text."""
-        fields, _ = await self.context.fields(request)
-        texts, _ = texts_field(fields, self.context.options)
+        texts = call.fields.q.texts
         self.context.catalog.need_translators()
         languages = await run_in_threadpool(detect, " ".join(texts), self.context.catalog.languages)
         return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in languages])
 
-    async def translate_file(self, request: Request) -> JSONResponse:
+    async def translate_file(self, request: Request, call: Call[DocumentFields]) -> JSONResponse:
         """Translate a document (multipart: file, source, target), and answer when it is done.
 
         The translation is cancelled if the client disconnects.
         """
-        fields, file, client = await self.context.upload(request)
-        source, target = source_field(fields), text_field(fields, "target")
-        job = await run_in_threadpool(self.jobs.submit, client, file.filename or "", file.file, source, target)
+        fields, file = call.fields, call.fields.file
+        client, name = call.task.client, file.filename or ""
+        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, fields.language, fields.target)
         await self.jobs.wait(request, job)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", key=job.id))})
 
@@ -119,14 +170,12 @@ class LibreTranslate(Handlers):
         """Return a translated document, for some time after its translation."""
         return await self.jobs.answer(request, self.jobs.find(key))
 
-    async def suggest(self, request: Request) -> JSONResponse:
+    async def suggest(self, call: Call[SuggestFields]) -> JSONResponse:
         """Add a better translation (s) of a text (q) to the translation memory, if the server has one that grows."""
-        fields, task = await self.context.fields(request)
-        if self.context.memory is None:
-            raise ApiError(403, "Suggestions are disabled on this server.")
-        pairs = suggested_pairs(text_field(fields, "q"), text_field(fields, "s"))
-        languages = text_field(fields, "source"), text_field(fields, "target")
-        await task.result(self.context.memory.add(*languages, pairs, SUGGESTED))
+        fields, memory = call.fields, self.context.memory
+        assert memory is not None  # otherwise the fields are refused
+        pairs = suggested_pairs(fields.q, fields.s)
+        await call.task.result(memory.add(fields.source, fields.target, pairs, SUGGESTED))
         return JSONResponse({"success": True})
 
     async def languages(self) -> Response:
@@ -137,13 +186,11 @@ class LibreTranslate(Handlers):
         """Return that the server is running."""
         return JSONResponse({"status": "ok"})
 
-    async def key(self, request: Request) -> JSONResponse:
+    async def key(self, call: Call[KeyFields]) -> JSONResponse:
         """Return whether an API key is valid, or none is required; this does not count as a request.
 
         The headers state the remaining requests of the key.
         """
-        fields = await read_fields(request, self.context.bodies, self.context.options)
-        self.context.rate_limits.announce(request, fields)
         return JSONResponse({"valid": True})
 
     async def settings(self, request: Request) -> JSONResponse:

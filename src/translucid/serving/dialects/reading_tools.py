@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import secrets
 from functools import cache, partial
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from babel import Locale
-from fastapi import Request
 from fastapi.responses import JSONResponse
+from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
 
 from bitext.documents.markup.html_elements import NUMBERED_NAME
@@ -21,8 +21,17 @@ from bitext.documents.xml.xml_fragment import Elements
 from bitext.languages import usual_code
 from translucid.serving.catalog import AnyServed
 from translucid.serving.detection import detect_sources, translate_from_any
-from translucid.serving.edge.failures import ApiError
-from translucid.serving.requests import Handlers, RequestTask, are_texts, choice_field, text_field, texts_field
+from translucid.serving.requests import (
+    Call,
+    Choice,
+    Fields,
+    Handlers,
+    LimitedText,
+    RequestTask,
+    TextList,
+    are_texts,
+    refused,
+)
 from translucid.serving.texts import by_language, translate_html, translate_texts, translate_xml
 
 ALTERNATIVES = 3
@@ -31,65 +40,101 @@ HCFY_NAMES = {"中文(简体)": "zh-Hans", "中文(繁体)": "zh-Hant", "印尼�
 """The names of languages that differ between hcfy and the Unicode consortium's data (CLDR)."""
 IMMERSIVE_CODES = {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW"}
 """Our codes that differ from those of Immersive Translate."""
+NO_DESTINATION = "Invalid request: destination is not a list of languages"
 _TAG = re.compile(rf"</?{NUMBERED_NAME}/?>")
 """A tag by which Immersive Translate replaces an element of a page, such as `<b0>`."""
+
+
+_LANGUAGE = "a language code; detected if auto or not given"
+
+
+class DeepLXFields(Fields):
+    """A text to translate, with or without tags."""
+
+    example: ClassVar = {"text": "I like soccer", "source_lang": "EN", "target_lang": "ES"}
+
+    text: LimitedText
+    target_lang: str = Field(description="a language code, such as ES or EN-GB")
+    source_lang: str = Field("", description=_LANGUAGE)
+    tag_handling: Annotated[Literal["", "html", "xml"], Choice] = ""
+
+
+class ImmersiveFields(Fields):
+    """Paragraphs of a page."""
+
+    example: ClassVar = {"text_list": ["I like soccer", "The house is big"], "source_lang": "en", "target_lang": "es"}
+
+    text_list: TextList
+    source_lang: str = Field("", description=_LANGUAGE)
+    target_lang: str
+
+
+def _destination(value: Any) -> list[str]:
+    if not isinstance(value, list) or not value or not are_texts(value):
+        raise refused(NO_DESTINATION)
+    return value
+
+
+class HcfyFields(Fields):
+    """A text, and the names of languages into which it may be translated."""
+
+    example: ClassVar = {"text": "I like soccer", "source": "英语", "destination": ["西班牙语"]}
+    messages: ClassVar = {"destination": NO_DESTINATION}
+
+    text: LimitedText
+    source: str = Field("", description="the Chinese name of a language; detected if not given")
+    destination: Annotated[list[str], BeforeValidator(_destination)] = Field(
+        min_length=1, description="Chinese names of languages; the second is used if the text is in the first"
+    )
 
 
 class ReadingTools(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
 
-    async def deeplx(self, request: Request) -> JSONResponse:
+    async def deeplx(self, call: Call[DeepLXFields]) -> JSONResponse:
         """Translate a text as DeepLX does, with alternatives unless it has tags."""
-        fields, task = await self.context.fields(request)
-        text = text_field(fields, "text", max_length=task.context.options.characters)
-        target_lang, catalog = text_field(fields, "target_lang"), task.context.catalog
-        source, target = catalog.usual_codes(text_field(fields, "source_lang", ""), target_lang)
-        tags = choice_field(fields, "tag_handling", ("", "html", "xml"), "")
+        fields, task, catalog = call.fields, call.task, self.context.catalog
+        source, target = catalog.usual_codes(fields.source_lang, fields.target_lang)
 
         async def translate(served: AnyServed, batch: list[str]) -> list[list[str]]:
-            if tags == "html":
+            if fields.tag_handling == "html":
                 results = await translate_html(task, served, batch)
-            elif tags == "xml":
+            elif fields.tag_handling == "xml":
                 results = await translate_xml(task, served, batch, Elements())
             else:
                 results = await translate_texts(task, served, batch, ALTERNATIVES)
             return [result.versions for result in results]
 
         (code,), ((best, *alternatives),) = await translate_from_any(
-            catalog, [text], source, target, translate, lambda unchanged: [unchanged]
+            catalog, [fields.text], source, target, translate, lambda unchanged: [unchanged]
         )
         answer: dict[str, Any] = {"code": 200, "id": secrets.randbelow(10**10), "data": best}
-        answer |= {"alternatives": alternatives, "source_lang": code.upper(), "target_lang": target_lang.upper()}
+        answer |= {"alternatives": alternatives, "source_lang": code.upper(), "target_lang": fields.target_lang.upper()}
         return JSONResponse(answer | {"method": "Free"})
 
-    async def immersive(self, request: Request) -> JSONResponse:
+    async def immersive(self, call: Call[ImmersiveFields]) -> JSONResponse:
         """Translate the paragraphs of a page for Immersive Translate."""
-        fields, task = await self.context.fields(request)
-        texts, _ = texts_field(fields, task.context.options, "text_list")
-        translate, catalog = partial(_translate_paragraphs, task), task.context.catalog
-        source, target = catalog.usual_codes(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
-        codes, translations = await translate_from_any(catalog, texts, source, target, translate, str)
+        translate, catalog = partial(_translate_paragraphs, call.task), self.context.catalog
+        source, target = catalog.usual_codes(call.fields.source_lang, call.fields.target_lang)
+        codes, translations = await translate_from_any(
+            catalog, call.fields.text_list.texts, source, target, translate, str
+        )
         rows = []
         for code, translation in zip(codes, translations, strict=True):
             rows.append({"detected_source_lang": IMMERSIVE_CODES.get(code, code), "text": translation})
         return JSONResponse({"translations": rows})
 
-    async def hcfy(self, request: Request) -> JSONResponse:
+    async def hcfy(self, call: Call[HcfyFields]) -> JSONResponse:
         """Translate a text for hcfy, line by line; its languages have Chinese names."""
-        fields, task = await self.context.fields(request)
-        text = text_field(fields, "text", max_length=task.context.options.characters)
-        source_name, destinations = text_field(fields, "source", ""), fields.get("destination")
-        if not isinstance(destinations, list) or not destinations or not are_texts(destinations):
-            raise ApiError(400, "Invalid request: destination is not a list of languages")
-        catalog = task.context.catalog
-        source, target = catalog.usual_codes(_code_of(source_name), _code_of(destinations[0]))
+        text, destinations, catalog = call.fields.text, call.fields.destination, self.context.catalog
+        source, target = catalog.usual_codes(_code_of(call.fields.source), _code_of(destinations[0]))
         if source is None:
             ((source, _),) = await run_in_threadpool(detect_sources, [text], catalog.candidates(target))
         if source == target and len(destinations) > 1:
             _, target = catalog.usual_codes("", _code_of(destinations[1]))
 
         async def translate(served: AnyServed, batch: list[str]) -> list[str]:
-            results = await translate_texts(task, served, batch)
+            results = await translate_texts(call.task, served, batch)
             return [result.versions[0] for result in results]
 
         # Each line by itself: hcfy expects as many results as the text has lines.

@@ -10,10 +10,11 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import Field, PlainValidator
 from starlette.concurrency import run_in_threadpool
 
 from bitext.cancellation import between_steps
@@ -28,13 +29,17 @@ from translucid.serving.documents.document_jobs import DocumentJobs, needs_no_tr
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.requests import (
+    Call,
+    DocumentFields,
+    Fields,
+    Flag,
     Handlers,
+    RequestContext,
     RequestTask,
+    WholeNumber,
     are_texts,
-    flag_field,
-    number_field,
-    source_field,
-    text_field,
+    at_most,
+    refused,
 )
 from translucid.terminology.matching import terms_in
 
@@ -51,6 +56,63 @@ ACCEPTED = "accepted on the page"
 log = logging.getLogger("translucid.serving")
 
 
+class UploadDocumentFields(DocumentFields):
+    """A document to translate, perhaps with a certain model."""
+
+    model: str = ""
+
+
+class SegmentsFields(Fields):
+    """Which segments to return. The id of a document is a secret, so that no key is needed."""
+
+    first: Annotated[int, Field(ge=0), WholeNumber] = 0
+    count: Annotated[int, Field(ge=0, le=MOST_ROWS), WholeNumber] = 100
+    doubtful: Annotated[int, Field(ge=0, le=1), WholeNumber] = Field(0, description="1: only segments to check")
+
+    @classmethod
+    async def values_of(cls, request: Request, context: RequestContext) -> dict[str, Any]:
+        """Return the values in the query."""
+        return dict(request.query_params)
+
+    @classmethod
+    def client_of(cls, request: Request, values: dict[str, Any], context: RequestContext) -> str:
+        """Return no client: that of the document counts."""
+        return ""
+
+
+class AcceptFields(Fields):
+    """The translation of a segment."""
+
+    example: ClassVar = {"text": "Me gusta el fútbol"}
+    light: ClassVar = True
+
+    text: str = Field(description="the translation, with tags in place of its marks: ⟨1⟩bold⟨/1⟩")
+
+
+def _numbered(texts: Any) -> dict[int, str]:
+    """Return texts by the number of their segment."""
+    if not isinstance(texts, dict) or not are_texts(texts.values()) or not all(map(str.strip, texts.values())):
+        raise refused("Invalid request: texts does not name translations by the number of their segment")
+    if len(texts) > MOST_ROWS:
+        raise refused(f"Invalid request: {len(texts)} texts exceed the limit of {MOST_ROWS}")
+    if not all(number.isascii() and number.isdecimal() and len(number) < 10 for number in texts):
+        raise refused("Invalid request: texts does not name translations by the number of their segment")
+    return {int(number): text for number, text in texts.items()}
+
+
+class AcceptSeveralFields(Fields):
+    """The translations of several segments."""
+
+    example: ClassVar = {"texts": {"0": "Me gusta el fútbol"}, "rest": True}
+    with_null: ClassVar = ("texts",)
+
+    texts: Annotated[dict[int, str], PlainValidator(_numbered, json_schema_input_type=dict[str, str])] = Field(
+        default_factory=dict, description="translations by number of the segment"
+    )
+    rest: Flag = Field(False, description="also accept all other translations unchanged")
+    doubtful: Flag = Field(False, description="of the rest, also accept those that should be checked")
+
+
 @dataclass(frozen=True)
 class Editing(Handlers):
     """The handlers; `routing.py` binds them to their paths.
@@ -60,13 +122,12 @@ class Editing(Handlers):
 
     jobs: DocumentJobs
 
-    async def upload(self, request: Request) -> JSONResponse:
+    async def upload(self, call: Call[UploadDocumentFields]) -> JSONResponse:
         """Accept a document for translation in the background."""
-        fields, file, client = await self.context.upload(request)
-        source, target = source_field(fields), text_field(fields, "target")
-        model = text_field(fields, "model", "") or None
-        name = file.filename or ""
-        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, source, target, model)
+        fields, file, client = call.fields, call.fields.file, call.task.client
+        languages = fields.language, fields.target
+        name, model = file.filename or "", fields.model or None
+        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, *languages, model)
         return JSONResponse(_progress(job))
 
     async def progress(self, key: str) -> JSONResponse:
@@ -86,28 +147,24 @@ class Editing(Handlers):
         """Return the translated document with all corrections."""
         return await self.jobs.answer(request, self.jobs.find(key))
 
-    async def segments(self, request: Request, key: str) -> Response:
+    async def segments(self, request: Request, call: Call[SegmentsFields], key: str) -> Response:
         """Return some segments with their translations."""
-        job = _parsed_job(self.jobs, key)
-        query = dict(request.query_params)
-        first = number_field(query, "first", 0, job.segments)
-        count = number_field(query, "count", 100, MOST_ROWS)
-        doubtful = bool(number_field(query, "doubtful", 0, 1))
+        job, fields = _parsed_job(self.jobs, key), call.fields
+        first = at_most("first", fields.first, job.segments)
 
         def answer() -> Response:
             records = []
             if job.segments:
-                for row in job.files.rows(first, count, doubtful=doubtful):
+                for row in job.files.rows(first, fields.count, doubtful=bool(fields.doubtful)):
                     between_steps()
                     records.append(_record(row))
             return rendered(records)
 
         return await RequestTask(self.context, request, job.client).run(answer)
 
-    async def accept(self, request: Request, key: str, number: int) -> Response:
+    async def accept(self, call: Call[AcceptFields], key: str, number: int) -> Response:
         """Store the translation of a segment that a person has accepted or written."""
-        fields, task = await self.context.fields(request, light=True)
-        job, text = _parsed_job(self.jobs, key), text_field(fields, "text")
+        job, task, text = _parsed_job(self.jobs, key), call.task, call.fields.text
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         if not text.strip():
@@ -124,17 +181,18 @@ class Editing(Handlers):
         remembered = await _remember(task, job, pairs)
         return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
 
-    async def accept_several(self, request: Request, key: str) -> JSONResponse:
+    async def accept_several(self, call: Call[AcceptSeveralFields], key: str) -> JSONResponse:
         """Accept the translations of a person (texts, by segment), and the others unchanged (rest).
 
         Returns the number of accepted translations, and the errors in texts, by segment.
         """
-        fields, task = await self.context.fields(request)
-        job = _parsed_job(self.jobs, key)
-        texts = _texts(fields, job.segments)
-        rest, doubtful = flag_field(fields, "rest"), flag_field(fields, "doubtful")
-        pairs, problems = await task.run(lambda: self._accept(job, texts, rest=rest, doubtful=doubtful))
-        remembered = await _remember(task, job, pairs)
+        job, fields = _parsed_job(self.jobs, key), call.fields
+        if any(number >= job.segments for number in fields.texts):
+            raise ApiError(404, "There is no such segment")
+        pairs, problems = await call.task.run(
+            lambda: self._accept(job, fields.texts, rest=fields.rest, doubtful=fields.doubtful)
+        )
+        remembered = await _remember(call.task, job, pairs)
         return JSONResponse({"accepted": len(pairs), "problems": problems, "remembered": remembered})
 
     async def hints(self, request: Request, key: str, number: int) -> JSONResponse:
@@ -240,25 +298,6 @@ def _all_rows(job: Job) -> Iterator[Row]:
         between_steps()
         yield from rows
         first = rows[-1].number + 1
-
-
-def _texts(fields: Mapping[str, Any], segments: int) -> dict[int, str]:
-    """Return the texts of a request by the number of their segment.
-
-    Raises:
-        ApiError: 400, the field is no object of texts by number; 404, there is no such segment.
-    """
-    texts = fields.get("texts", {})
-    if not isinstance(texts, dict) or not are_texts(texts.values()) or not all(map(str.strip, texts.values())):
-        raise ApiError(400, "Invalid request: texts does not name translations by the number of their segment")
-    if len(texts) > MOST_ROWS:
-        raise ApiError(400, f"Invalid request: {len(texts)} texts exceed the limit of {MOST_ROWS}")
-    if not all(number.isascii() and number.isdecimal() and len(number) < 10 for number in texts):
-        raise ApiError(400, "Invalid request: texts does not name translations by the number of their segment")
-    numbered = {int(number): text for number, text in texts.items()}
-    if any(number >= segments for number in numbered):
-        raise ApiError(404, "There is no such segment")
-    return numbered
 
 
 def _progress(job: Job) -> dict[str, Any]:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
-from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -32,17 +31,17 @@ from translucid.serving.catalog import AnyServed, Served, ServedPivot
 from translucid.serving.detection import detect
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.rendering import rendered
-from translucid.serving.requests import (
-    MAX_WORD_LENGTH,
-    ContrastFields,
-    Handlers,
-    RequestContext,
-    RequestTask,
-    are_texts,
-    choice_field,
-    contrast_fields,
-    method_field,
-    text_field,
+from translucid.serving.requests import Call, ContrastFields, Handlers, RequestContext, RequestTask
+from translucid.serving.routes.inspection_fields import (
+    MAX_INSPECTED,
+    BeamFields,
+    ContinueFields,
+    LayersFields,
+    LookFields,
+    PatchFields,
+    PatchingFields,
+    PictureFields,
+    SentenceFields,
 )
 from translucid.serving.texts import queue_sentences, sentences_of, split_texts
 from translucid.terminology.matching import missing_terms
@@ -59,36 +58,34 @@ TREES = 3
 """The maximum number of sentences whose beam search is returned."""
 WIDEST = 6
 """The widest beam of these searches."""
-HEADS = 999
-"""The maximum number of heads that are off."""
 
 
 class InspectionRoutes(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
 
-    async def look(self, request: Request) -> Response:
+    async def look(self, call: Call[LookFields]) -> Response:
         """Translate a text and return the attention of each sentence, with an explanation if requested."""
-        fields, task, served, text, detected = await _read_any_text(self.context, request, detect_source=True)
-        method = method_field(fields, "explain")
-        maps = choice_field(fields, "maps", MAPS, "cross")
-        contrasted = contrast_fields(fields, method)
+        fields, task, text, detected = call.fields, call.task, call.fields.q, None
+        if fields.source == "auto":
+            served, detected = await _detect(self.context, fields)
+        else:
+            served = _find(self.context, fields)
         header: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected is not None:
             header["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
         if isinstance(served, ServedPivot):
-            return await _look_at_steps(fields, task, served, text, header)
+            return await _look_at_steps(call, served, header)
         (layout,), known_translations = await split_texts(self.context, served, [text])
         if not layout.sentences:
             return JSONResponse(header | {"translation": text, "sentences": []})
-        if contrasted.instead_of and len(layout.sentences) > 1:
+        if fields.instead_of and len(layout.sentences) > 1:
             raise ApiError(400, "Invalid request: instead_of is for one sentence")
-        targets = _targets_field(fields, len(layout.sentences))
-        heads = heads_field(fields)
-        if heads:  # the translation memory has no translations without heads
+        targets = _targets(fields, len(layout.sentences))
+        if fields.ablate:  # the translation memory has no translations without heads
             known_translations = {}
-            ablated = await task.run(partial(served.translator.ablated, *heads))
+            ablated = await task.run(partial(served.translator.ablated, *fields.ablate))
             served = replace(served, translator=ablated)
-        inspector = SentenceInspector(served, method, contrasted, maps)
+        inspector = SentenceInspector(served, fields.explain, fields, fields.maps)
         sentences = sentences_of(served, [layout])
         translations: list[Any] = []
         if targets is None:
@@ -107,22 +104,19 @@ class InspectionRoutes(Handlers):
 
         return await task.run(answer)
 
-    async def continue_prefix(self, request: Request) -> JSONResponse:
+    async def continue_prefix(self, call: Call[ContinueFields]) -> JSONResponse:
         """Return the most probable continuations of a prefix of the translation, which is a list of token ids."""
-        fields, task, served, text = await read_text(self.context, request)
-        prefix = fields.get("prefix")
+        served, prefix = find_model(self.context, call.fields), call.fields.prefix
         size = served.translator.tokenizer.target_size
-        if not isinstance(prefix, list):
-            raise ApiError(400, "Invalid request: prefix is not a list of token ids")
         # The first four ids are those of special tokens; in Python, True is an int.
         if not all(isinstance(i, int) and not isinstance(i, bool) and 3 < i < size for i in prefix):
             raise ApiError(400, f"Invalid request: the ids of prefix are not between 4 and {size - 1}")
-        return JSONResponse(await task.run(lambda: _continuations(served, text, prefix)))
+        return JSONResponse(await call.task.run(lambda: _continuations(served, call.fields.q, prefix)))
 
-    async def beam(self, request: Request) -> Response:
+    async def beam(self, call: Call[BeamFields]) -> Response:
         """Return the trees of the beam searches of the first sentences."""
-        _, task, served, text = await read_text(self.context, request)
-        (layout,), _ = await split_texts(self.context, served, [text])
+        served = find_model(self.context, call.fields)
+        (layout,), _ = await split_texts(self.context, served, [call.fields.q])
         sentences, translator = layout.sentences[:TREES], served.translator
 
         def answer() -> Response:
@@ -130,22 +124,41 @@ class InspectionRoutes(Handlers):
                 {"trees": [beam_tree(translator, translator.inspector.trace, sentence) for sentence in sentences]}
             )
 
-        return await task.run(answer)
+        return await call.task.run(answer)
+
+    async def layers(self, call: Call[LayersFields]) -> Response:
+        """Return what each layer of the decoder predicts for each word of a translation, and each encoder layer."""
+        fields, inspector = call.fields, find_model(self.context, call.fields).translator.inspector
+        return await call.task.run(lambda: rendered(inspector.layers_details(fields.q, fields.translation)))
+
+    async def patch(self, call: Call[PatchFields]) -> Response:
+        """Return how much of the difference between two sentences the state of each layer at each word carries."""
+        fields, translator = call.fields, find_model(self.context, call.fields).translator
+
+        def answer() -> Response:
+            patching = patched(fields, translator)
+            translations = [fields.translation, translator.translate(patching.other, split=False).text]
+            return rendered(patching.to_json() | {"translations": translations})
+
+        return await call.task.run(answer)
+
+    async def picture(self, call: Call[PictureFields]) -> Response:
+        """Draw a figure of a sentence and its translation."""
+        translator = find_model(self.context, call.fields).translator
+        return await pdf_response(call.task, lambda: _draw(translator, call.fields))
 
 
-async def _look_at_steps(
-    fields: dict[str, Any], task: RequestTask, served: ServedPivot, text: str, header: dict[str, Any]
-) -> Response:
+async def _look_at_steps(call: Call[LookFields], served: ServedPivot, header: dict[str, Any]) -> Response:
     """Translate a text through a pivot language, and return the attention of both steps.
 
     Raises:
         ApiError: 400, a field is for one model.
     """
+    fields, task = call.fields, call.task
     for name in ("translations", "ablate", "word", "instead_of"):
-        if fields.get(name):
+        if getattr(fields, name):
             raise ApiError(400, f"Invalid request: {name} is for one model. {_steps_of(served)}")
-    method, maps = method_field(fields, "explain"), choice_field(fields, "maps", MAPS, "cross")
-    (layout,), known_translations = await split_texts(task.context, served, [text])
+    (layout,), known_translations = await split_texts(task.context, served, [fields.q])
     sentences = sentences_of(served, [layout])
     unknown = [sentence for sentence in sentences if sentence.text not in known_translations]
     task.count(served, layout.sentences)
@@ -155,7 +168,7 @@ async def _look_at_steps(
         pivot_translations = [translation for translation in translations if isinstance(translation, PivotTranslation)]
         rows = pivot_rows(layout.sentences, known_translations, pivot_translations)
         translation = layout.fill([row["text"] for row in rows])
-        steps = pivot_steps(served, pivot_translations, method, maps) if pivot_translations else []
+        steps = pivot_steps(served, pivot_translations, fields.explain, fields.maps) if pivot_translations else []
         answer_fields = {"pivot": served.pivot, "translation": translation, "sentences": rows, "steps": steps}
         return rendered(header | answer_fields)
 
@@ -167,67 +180,32 @@ def _steps_of(served: ServedPivot) -> str:
     return f"{source} to {target} is translated through {pivot}: inspect {source} to {pivot}, or {pivot} to {target}."
 
 
-class TextRequest(NamedTuple):
-    """A request to inspect the text `q` with a translator."""
-
-    fields: dict[str, Any]
-    task: RequestTask
-    served: Served
-    text: str
-
-
-async def read_text(context: RequestContext, request: Request) -> TextRequest:
-    """Read a request to inspect a text with one model: `q`, `source`, `target` and perhaps `model`.
+def find_model(context: RequestContext, fields: SentenceFields) -> Served:
+    """Return the translator that a request names.
 
     Raises:
-        ApiError: 400, the text is too long, there is no such model, or there are two, with a pivot language between.
+        ApiError: 400, there is no such model, or there are two, with a pivot language between.
     """
-    fields, task, served, text, _ = await _read_any_text(context, request)
+    served = _find(context, fields)
     if isinstance(served, ServedPivot):
         raise ApiError(400, f"Invalid request: {_steps_of(served)}")
-    return TextRequest(fields, task, served, text)
+    return served
 
 
-async def _read_any_text(
-    context: RequestContext, request: Request, *, detect_source: bool = False
-) -> tuple[dict[str, Any], RequestTask, AnyServed, str, float | None]:
-    """Read a request as `read_text` does, also for two models; the last item is the confidence of the detection.
-
-    The confidence is in percent, 0 if the language is unknown, and None if the source is not `auto`.
-    """
-    fields, task = await context.fields(request)
-    text = text_field(fields, "q", max_length=MAX_INSPECTED)
-    source, target = text_field(fields, "source"), text_field(fields, "target")
-    name = text_field(fields, "model", "") or None
-    if not detect_source or source != "auto":
-        return fields, task, context.catalog.find(source, target, name), text, None
-    served, confidence = await _detect(context, text, target, name)
-    return fields, task, served, text, confidence
+def _find(context: RequestContext, fields: SentenceFields) -> AnyServed:
+    return context.catalog.find(fields.source, fields.target, fields.model or None)
 
 
-async def read_pair(context: RequestContext, request: Request) -> tuple[TextRequest, str]:
-    """Read a request to inspect the translation `translation` of the sentence `q`; return it and the translation.
-
-    Raises:
-        ApiError: 400, there are no texts, they are too long, or there is no such model.
-    """
-    text_request = await read_text(context, request)
-    target = text_field(text_request.fields, "translation")
-    limit = 2 * MAX_INSPECTED
-    if not text_request.text.strip() or not target.strip() or len(target) > limit:
-        raise ApiError(400, f"Invalid request: there are no texts, or translation has over {limit} characters")
-    return text_request, target
-
-
-async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[AnyServed, float]:
+async def _detect(context: RequestContext, fields: SentenceFields) -> tuple[AnyServed, float]:
     """Detect the language of a text.
 
-    Returns a translator, to `target` and of this name if possible, and the confidence.
+    Returns a translator, to the target and of the name of the request if possible, and the confidence in percent, which
+    is 0 if the language is unknown.
     """
-    catalog = context.catalog
+    catalog, target, name = context.catalog, fields.target, fields.model or None
     catalog.need_translators()
     source, confidence = catalog.models[0].pair[0], 0.0  # unless a source language is recognized
-    for code, percent in await run_in_threadpool(detect, text, catalog.languages):
+    for code, percent in await run_in_threadpool(detect, fields.q, catalog.languages):
         if percent > 0 and any(code in pairs.sources for pairs in catalog):
             source, confidence = code, percent
             break
@@ -241,33 +219,16 @@ async def _detect(context: RequestContext, text: str, target: str, name: str | N
         return catalog.find(source, target), confidence
 
 
-def _targets_field(fields: dict[str, Any], sentences: int) -> list[str] | None:
+def _targets(fields: LookFields, sentences: int) -> list[str] | None:
     """Return the translations in a request, one for each sentence, which are inspected in place of the model's own.
 
     Raises:
-        ApiError: 400, the field is not a list of texts, or they are too many or too long.
+        ApiError: 400, they are too many or too long.
     """
-    targets = fields.get("translations")
-    if targets is None:
-        return None
-    if not isinstance(targets, list) or not are_texts(targets) or not all(map(str.strip, targets)):
-        raise ApiError(400, "Invalid request: translations is not a list of texts")
-    limit = 2 * MAX_INSPECTED
-    if len(targets) != sentences or sum(map(len, targets)) > limit:
+    targets, limit = fields.translations, 2 * MAX_INSPECTED
+    if targets is not None and (len(targets) != sentences or sum(map(len, targets)) > limit):
         raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {limit} characters")
     return targets
-
-
-def heads_field(fields: dict[str, Any]) -> list[str]:
-    """Return the names of the heads that are off in a request; none without the field.
-
-    Raises:
-        ApiError: 400, the field is not a list of texts, or has too many.
-    """
-    heads = fields.get("ablate", [])
-    if not isinstance(heads, list) or not are_texts(heads) or len(heads) > HEADS:
-        raise ApiError(400, f"Invalid request: ablate is not a list of up to {HEADS} names of heads")
-    return heads
 
 
 def _continuations(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
@@ -319,63 +280,10 @@ def beam_tree(model: Translator | LoadedModel, trace: Callable[[Any, int], BeamT
     return record | {"own": options.beam}
 
 
-class PatchFields(NamedTuple):
-    """The fields of a request for activation patching."""
-
-    other: str
-    """The sentence OTHER, "" for one that the model offers; `q` is CLEAN."""
-    words: tuple[str, str] | None
-    """A word of the translation of CLEAN, and one in its place; None: the first difference of both translations."""
-
-    def of(self, translator: Translator, source: str, target: str) -> Patching:
-        """Patch OTHER by the states of `source`, whose translation is `target`."""
-        other = self.other or translator.inspector.contrasting_sentence(source, target)
-        return translator.inspector.patch(source, other, self.words, target=target)
-
-
-def patch_fields(fields: dict[str, Any]) -> PatchFields:
-    """Return the fields `other` and `words`.
-
-    Raises:
-        ApiError: 400, a field is invalid.
-    """
-    other = text_field(fields, "other", "", max_length=MAX_INSPECTED)
-    words = fields.get("words")
-    if words is None:
-        return PatchFields(other, None)
-    if not isinstance(words, list) or not are_texts(words) or len(words) != 2 or max(map(len, words)) > MAX_WORD_LENGTH:
-        raise ApiError(400, f"Invalid request: words are not two texts of up to {MAX_WORD_LENGTH} characters")
-    return PatchFields(other, (words[0].strip(), words[1].strip()))
-
-
-class LayerRoutes(Handlers):
-    """The handlers; `routing.py` binds them to their paths."""
-
-    async def layers(self, request: Request) -> Response:
-        """Return what each layer of the decoder predicts for each word of a translation, and each encoder layer."""
-        text_request, target = await read_pair(self.context, request)
-        translator = text_request.served.translator
-        return await text_request.task.run(
-            lambda: rendered(translator.inspector.layers_details(text_request.text, target))
-        )
-
-    async def patch(self, request: Request) -> Response:
-        """Return how much of the difference between two sentences the state of each layer at each word carries."""
-        text_request, target = await read_pair(self.context, request)
-        translator, patch_request = text_request.served.translator, patch_fields(text_request.fields)
-
-        def answer() -> Response:
-            patching = patch_request.of(translator, text_request.text, target)
-            translations = [target, translator.translate(patching.other, split=False).text]
-            return rendered(patching.to_json() | {"translations": translations})
-
-        return await text_request.task.run(answer)
-
-
-MAX_INSPECTED = 500
-"""The maximum number of characters in a text that is inspected; attention maps grow with the square of its length."""
-MAPS = ("cross", "all", "contributions")
-"""The maps of a sentence: cross-attention; also self-attention; or also norms and contributions."""
+def patched(fields: PatchingFields, translator: Translator) -> Patching:
+    """Patch the sentence OTHER, or one that the model offers, by the states of `q`, whose translation is known."""
+    other = fields.other or translator.inspector.contrasting_sentence(fields.q, fields.translation)
+    return translator.inspector.patch(fields.q, other, fields.words, target=fields.translation)
 
 
 @dataclass(frozen=True)
@@ -388,7 +296,7 @@ class SentenceInspector:
     contrasted: ContrastFields
     """The word that is contrasted with another one."""
     maps: str
-    """Which of `MAPS` are included."""
+    """Which maps are included: `cross`, `all` or `contributions`."""
 
     @property
     def contributions(self) -> bool:
@@ -470,7 +378,7 @@ class SentenceInspector:
         if self.method and row["text"].strip():
             translator = self.served.translator
             case = Case(translator.model, translator.pipeline, row["source_text"], row["text"], before)
-            row["explanation"] = explanation_record(self.contrasted.of(case) or case, self.method)
+            row["explanation"] = explanation_record(self.contrasted.contrast(case) or case, self.method)
 
 
 def _row(source: str, target: str, pieces: list[dict[str, Any]]) -> dict[str, Any]:
@@ -502,30 +410,12 @@ def pivot_steps(
     first_steps = [translation.first for translation in translations]
     second_steps = [translation.second for translation in translations]
     for step, step_translations in ((served.first, first_steps), (served.second, second_steps)):
-        inspector = SentenceInspector(step, method, ContrastFields("", None), maps)
+        inspector = SentenceInspector(step, method, ContrastFields(), maps)
         rows = [inspector.model_row(translation) for translation in step_translations]
         text = " ".join(row["text"] for row in rows)
         header = {"model": step.name, "source": step.source, "target": step.target}
         steps.append(header | {"translation": text, "sentences": rows})
     return steps
-
-
-VIEWS = ("map", "heads", "beam", "why", "layers", "patching")
-"""The figures of a sentence: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation, the
-predictions of each layer, activation patching.
-"""
-KINDS = ("cross", "encoder", "decoder", "rollout", "norms", "contributions")
-"""The kinds of maps of a sentence."""
-
-
-class PlotRoutes(Handlers):
-    """The handlers; `routing.py` binds them to their paths."""
-
-    async def picture(self, request: Request) -> Response:
-        """Draw a figure of a sentence and its translation."""
-        (fields, task, served, source), target = await read_pair(self.context, request)
-        view, kind = choice_field(fields, "view", VIEWS), choice_field(fields, "kind", KINDS, "cross")
-        return await pdf_response(task, lambda: _draw(served, source, target, view, kind, fields))
 
 
 async def pdf_response(task: RequestTask, figure: Callable[[], Figure]) -> Response:
@@ -539,29 +429,28 @@ async def pdf_response(task: RequestTask, figure: Callable[[], Figure]) -> Respo
     return Response(await task.run(pdf), media_type="application/pdf")
 
 
-def _draw(served: Served, source: str, target: str, view: str, kind: str, fields: dict[str, Any]) -> Figure:
+def _draw(translator: Translator, fields: PictureFields) -> Figure:
     from translucid.inspection.plots import draw_attention, draw_beam, draw_lens, draw_patching, draw_ribbons
 
-    translator = served.translator
-    if heads := heads_field(fields):
-        translator = translator.ablated(*heads)
+    source, target, view, kind = fields.q, fields.translation, fields.view, fields.kind
+    if fields.ablate:
+        translator = translator.ablated(*fields.ablate)
     if view == "layers":
         (lens,) = translator.inspector.lens(source, target)
         return draw_lens(lens)
     if view == "patching":
-        return draw_patching(patch_fields(fields).of(translator, source, target))
+        return draw_patching(patched(fields, translator))
     if view == "beam":
         return draw_beam(translator.inspector.trace(source, beam_of(translator)))
     if view == "why":
-        method = method_field(fields, "method", "erasure")
         case = Case(translator.model, translator.pipeline, source, target)
-        explanation = explain(contrast_fields(fields, method).of(case) or case, method, samples=200)
+        explanation = explain(fields.contrast(case) or case, fields.method, samples=200)
         weights = explanation.importance / explanation.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(explanation.source, explanation.target, weights))
     (inspected,) = translator.inspector.inspect([(source, target)], contributions=kind in ("norms", "contributions"))
     if view == "heads":
         return draw_attention(inspected, kind)
-    words = _map(inspected, kind, _number(fields, "layer"), _number(fields, "head"))
+    words = _map(inspected, kind, fields.layer, fields.head)
     if kind not in SIDES:
         return draw_ribbons(words, inspected.word_log_probs())
     return draw_ribbons(words)
@@ -583,15 +472,3 @@ def _map(inspected: Inspected, kind: str, layer: int | None, head: int | None) -
     if kind == "contributions":
         return inspected.words(inspected.cross(layer, head, method="contributions"))
     return inspected.word_map(chosen_maps(inspected.heads, kind, layer or 0, head)[0], head)
-
-
-def _number(fields: dict[str, Any], name: str) -> int | None:
-    """Return the number of a layer or head, None if the field is missing.
-
-    Raises:
-        ApiError: 400, the field is no number.
-    """
-    value = fields.get(name)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise ApiError(400, f"Invalid request: {name} is not a number")

@@ -58,7 +58,7 @@ def test_a_required_option_of_a_group_is_required(call):
 def test_given_are_options_that_differ_from_their_defaults():
     assert option.changed_flags(option.Languages(), option.Terms(), option.Sampling()) == {}
     changed = option.changed_flags(
-        option.Search(length_penalty=0.0), option.Terms(terms_mode=[option.TermsWay.CONSTRAIN])
+        option.Search(length_penalty=0.0), option.Terms(terms_mode=[option.TermTreatment.CONSTRAIN])
     )
     assert changed == {"--length-penalty": True, "--terms-mode": True}
 

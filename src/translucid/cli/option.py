@@ -173,8 +173,8 @@ class Sampling(NamedTuple):
         return {**self._asdict(), "sample": True if is_sampling else None}
 
 
-class TermsWay(StrEnum):
-    """A way of applying terms."""
+class TermTreatment(StrEnum):
+    """A value of `--terms-mode`."""
 
     ANNOTATE = "annotate"
     CONSTRAIN = "constrain"
@@ -188,7 +188,7 @@ class Terms(NamedTuple):
         Path | None, Option(metavar="FILE", help="A term list: source TAB target, or a term to leave untranslated.")
     ] = None
     terms_mode: Annotated[
-        list[TermsWay] | None,
+        list[TermTreatment] | None,
         Option(
             help="annotate: mark terms for a run trained with terms. constrain: force them. By default both, as far as "
             "needed. inflect: also match inflected forms. Repeat it for two of them.",
@@ -198,7 +198,8 @@ class Terms(NamedTuple):
     @property
     def mode(self) -> TermsMode:
         """The way in which the terms are applied."""
-        annotates, constrains = (way in (self.terms_mode or ()) for way in (TermsWay.ANNOTATE, TermsWay.CONSTRAIN))
+        treatments = self.terms_mode or ()
+        annotates, constrains = TermTreatment.ANNOTATE in treatments, TermTreatment.CONSTRAIN in treatments
         if annotates == constrains:
             return "auto"
         return "annotate" if annotates else "constrain"
@@ -206,7 +207,7 @@ class Terms(NamedTuple):
     @property
     def inflect(self) -> bool:
         """Whether inflected forms match, too."""
-        return TermsWay.INFLECT in (self.terms_mode or ())
+        return TermTreatment.INFLECT in (self.terms_mode or ())
 
 
 def changed_flags(*groups: Any) -> dict[str, object]:

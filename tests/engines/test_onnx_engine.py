@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import math
 import shutil
 import subprocess
 import sys
@@ -236,11 +237,20 @@ def test_graphs_have_edited_equations(run, monkeypatch, capsys):
     assert not capsys.readouterr().err
 
 
-def test_our_own_search_computes_what_no_graph_can(run, monkeypatch):
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (lambda scores: torch.special.bessel_j0(scores), "the model's operation special_bessel_j0 can't become a part"),
+        (lambda scores: scores * math.log(scores.size(-1)), "a number that depends on a length"),
+        (lambda scores: scores - torch.tensor([1.0 / scores.size(-1)]), "a number that depends on a length"),
+        (lambda scores: scores if scores.size(-1) % 2 else scores.tanh(), "other operations for other lengths"),
+    ],
+)
+def test_our_own_search_computes_what_no_graph_can(run, monkeypatch, edit, problem):
     score = General.forward
-    monkeypatch.setattr(General, "forward", lambda self, query, key: torch.special.bessel_j0(score(self, query, key)))
+    monkeypatch.setattr(General, "forward", lambda self, query, key: edit(score(self, query, key)))
     assert texts(run) == ("torch", texts(run, "torch")[1])
-    with pytest.raises(UserError, match="the model's operation special_bessel_j0 can't become a part of an ONNX graph"):
+    with pytest.raises(UserError, match=problem):
         Translator.load(run.path, "cpu", "onnx")
 
 

@@ -22,6 +22,7 @@ from translucid.ground.errors import UserError
 Example: TypeAlias = Mapping[str, Tensor]
 """The inputs of a graph by name."""
 _FIX = 'Use `engine="torch"`.'
+_DIFFERS = "the model has a number that depends on a length, which can't be computed in an ONNX graph"
 
 
 class Value(NamedTuple):
@@ -72,7 +73,7 @@ def record(
         operations: what adds each operation, by the name of the operation.
 
     Raises:
-        UserError: the function uses an operation that is not among them.
+        UserError: the function uses an operation that is not among them, or other operations for other lengths.
     """
     logs, results = [], []
     with torch.inference_mode(False), torch.no_grad():
@@ -82,6 +83,8 @@ def record(
                 results.append(function(**example))
                 _current.reset(token)
             logs.append(log.entries)
+    if [entry.operation for entry in logs[0]] != [entry.operation for entry in logs[1]]:
+        raise UserError("the model computes other operations for other lengths, which no ONNX graph can do", fix=_FIX)
     recorder = Recorder(graph, operations)
     for name, tensor in first.items():
         recorder.add_value(name, tensor, second[name])
@@ -241,16 +244,29 @@ class Recorder:
 
 
 def _merged(first: Any, second: Any, values: Mapping[int, Value]) -> Any:
-    """Return arguments of an operation, with values in place of tensors and lengths in place of different numbers."""
+    """Return arguments of an operation, with values in place of tensors and lengths in place of different numbers.
+
+    Raises:
+        UserError: something else differs, as a factor that was computed from a length.
+    """
     if isinstance(first, Tensor):
+        if id(first) not in values and first is not second and not _are_equal(first, second):
+            raise UserError(_DIFFERS, fix=_FIX)
         return values.get(id(first), first)
     if isinstance(first, list | tuple):
         return [_merged(*pair, values) for pair in zip(first, second, strict=True)]
     if isinstance(first, dict):
         return {name: _merged(argument, second[name], values) for name, argument in first.items()}
-    if type(first) is int and first != second:
-        return Length(first, second)
-    return first
+    if first == second:
+        return first
+    if type(first) is not int:
+        raise UserError(_DIFFERS, fix=_FIX)
+    return Length(first, second)
+
+
+def _are_equal(first: Tensor, second: Tensor) -> bool:
+    """Return whether constants are equal; NaN equals itself."""
+    return first.shape == second.shape and bool(((first == second) | ((first != first) & (second != second))).all())
 
 
 def _depends_on_inputs(x: Any) -> bool:

@@ -14,7 +14,7 @@ PATH = re.compile(
     r"(?<![\w/.*<>{}$:-])((?:[\w.-]+/)+[\w.-]*\w\.(?:md|py|ya?ml|json|ipynb|toml|js|css|html))(?!\w)(#[\w-]+)?"
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-PLACEHOLDERS = ("cli/NAME.py",)
+PLACEHOLDERS = ("cli/NAME.py", "layers/NAME.py", "tests/layers/test_NAME.py")
 
 
 def tracked():

@@ -111,7 +111,7 @@ def test_all_parts_of_a_run_know_what_it_has_learned(call, corpus, tmp_path, mon
     monkeypatch.setattr("translucid.distillation.filtering.repetition_in", lambda source, target: None)
     student = tmp_path / "student"
     files = ["--pairs", spanish, "--valid", spanish_test, "--out", student, "--vocabulary", "teacher"]
-    ways = ["--choose", "best", "--beam", 1, "--no-align", "--no-report", "--preset", "student-demo"]
+    ways = ["--choose", "best", "--beam", 1, "--skip", "align", "--skip", "report", "--student", "student-demo"]
     shape = [setting for setting in SHAPE if not setting.startswith("data.")]
     result = call("distill", again, *files, *ways, "--set", *shape, *STEPS)
     assert result.code == 0, result.err

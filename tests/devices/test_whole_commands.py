@@ -178,7 +178,7 @@ def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
             assert output_of("mps") == expected
 
 
-ELSEWHERE = {"demo", "distill", "compare", "serve", "mcp"}
+ELSEWHERE = {"demo", "distill", "compare", "serve", "mcp", "data", "memory", "tune"}
 """Commands with `--device` that other tests call, or that consist of these."""
 
 
@@ -187,7 +187,10 @@ def test_every_command_with_a_device_is_tested(texts, small_run, language_run, c
     assert sorted(tested) == sorted(NAMES)
     with_device = set()
     for name, command in tree().commands.items():
-        if any("--device" in parameter.opts for parameter in command.params):
+        parameters = [*command.params]
+        for subcommand in getattr(command, "commands", {}).values():
+            parameters += subcommand.params
+        if any("--device" in parameter.opts for parameter in parameters):
             with_device.add(name)
     assert with_device - ELSEWHERE == {str(command[0]) for command in tested.values()}
 

@@ -90,7 +90,7 @@ def test_sentences_longer_than_the_table_of_computed_positions_are_left_to_pytor
     torch_engine, engine = engines(model, tokenizer)
     decoded = []
     decode = torch_engine.decode
-    torch_engine.decode = lambda sentences, *arguments: decoded.extend(sentences) or decode(sentences, *arguments)
+    torch_engine.decode = lambda request: decoded.extend(request.sentences) or decode(request)
     options = DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=3, max_loops=0)
     short, long = [5, 6, 7, 3], [*range(5, 17), 3]
     results = engine.decode(SearchRequest([short, long], options))

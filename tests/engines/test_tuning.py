@@ -144,7 +144,8 @@ def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_pat
         find_fastest(run.path, console=console, **files)
 
 
-def test_runs_that_can_not_be_tuned_are_refused(tmp_path, run, fake_trials, console):
+def test_runs_that_can_not_be_tuned_are_refused(tmp_path, run, fake_trials, console, monkeypatch):
+    monkeypatch.setattr(tuning, "onnx_is_installed", lambda: False)
     (tmp_path / "pairs.tsv").write_text("I read\tleo\n" * 3)
     files = {name: [str(tmp_path / "pairs.tsv")] for name in ("train", "valid")}
     without_attention = run_at(tmp_path / "plain", kind="recurrent", attention="none").path

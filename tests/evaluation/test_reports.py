@@ -23,7 +23,9 @@ from translucid.terminology.term_score import TermScore, terms_table
 
 SCORES = [CorpusScore("BLEU", 31.456, "nrefs:1"), CorpusScore("chrF", 5.0, "nrefs:2")]
 LENGTHS = [LengthRow("1-5", 1234, 31.25, 52.04, 0.987), LengthRow("6-10", 1, 0.0, 7.0, 1.0)]
-FULL = Evaluation(SCORES, LENGTHS, 1235, 2.0, 3, 4, "torch", ForcedScores(7.126, 0.4567, 12345), 1006, True)
+FULL = Evaluation(
+    SCORES, LENGTHS, 1235, 2.0, 3, 4, "torch", ForcedScores(7.126, 0.4567, 12345), 1006, bleu_is_blind=True
+)
 PLAIN = Evaluation(SCORES, [], 1235, 0.0, 0, 0)
 SCORE_TABLE = ["metric  score", "BLEU    31.46", "chrF     5.00", "BLEU|nrefs:1", "chrF|nrefs:2"]
 

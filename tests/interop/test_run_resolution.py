@@ -96,10 +96,10 @@ def test_every_command_finds_a_run_in_the_same_way():
                 count += 1
                 if parameter.callback is None:
                     missing.append(f"{path} {parameter.name}")
-    # These create a run, read outputs too, read a pair of languages besides, or name a language of the run.
+    # These create a run, read outputs too, read a pair of languages besides, or have another form too, as RUN:SHARE.
     expected = {"translucid import out", "translucid compare a", "translucid compare b", "translucid serve runs"}
     expected |= {"translucid mcp runs"}
-    expected |= {"translucid translate pivot", "translucid evaluate pivot"}
+    expected |= {"translucid translate pivot", "translucid evaluate pivot", "translucid distill reverse"}
     assert count > 25 and {*missing} <= expected
 
 

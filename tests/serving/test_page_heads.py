@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from translucid.api.translator import Translator
-from translucid.serving.routes.inspection import HEADS
+from translucid.serving.routes.inspection_fields import HEADS
 
 from .test_page import type_in
 from .test_page_seeing import address, page  # noqa: F401

@@ -4,7 +4,6 @@ from playwright.sync_api import expect
 
 from translucid.api.inspector import Inspector
 from translucid.api.translator import Translator
-from translucid.serving.routes import inspection
 
 from .test_page import made_by_code, saved, type_in
 from .test_page_seeing import GIVEN, TEXT, address, page  # noqa: F401
@@ -41,7 +40,12 @@ def test_each_cell_is_the_share_that_a_state_carries(page, run, tmp_path, monkey
 
 def test_the_tab_opens_with_a_comparison(page, monkeypatch):  # noqa: F811
     monkeypatch.setattr(Inspector, "contrasting_sentence", lambda self, clean, target: OTHER)
-    monkeypatch.setattr(inspection.PatchFields, "words", ("el", "la"))
+    patch = Inspector.patch
+
+    def patch_these_words(self, clean, other, words, *, target):
+        return patch(self, clean, other, ("el", "la"), target=target)
+
+    monkeypatch.setattr(Inspector, "patch", patch_these_words)
     type_in(page, TEXT)
     page.get_by_role("tab", name="Patching").click()
     expect(page.locator(".sentence-pair mark")).to_have_text(["soccer", "music"])

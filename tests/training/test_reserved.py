@@ -74,9 +74,9 @@ def test_both_engines_use_them(fine_tuned_run, tmp_path):
             translator = Translator.load(fine_tuned_run, "cpu", engine)
             decode = translator.engine.decode
 
-            def recording_decode(sentences, *arguments, decode=decode, translator=translator):
-                inputs.extend(translator.tokenizer.source_pieces(ids) for ids in sentences)
-                return decode(sentences, *arguments)
+            def recording_decode(request, decode=decode, translator=translator):
+                inputs.extend(translator.tokenizer.source_pieces(ids) for ids in request.sentences)
+                return decode(request)
 
             translator.engine.decode = recording_decode
             fuzzy = shown_matches(translator, Recall(memory)).translate("She likes blue cars.", beam=1)

@@ -22,8 +22,7 @@ from translucid.runs.configuration import resolve
 from translucid.runs.training_options import TrainingOptions
 from translucid.training import experiment
 from translucid.training.experiment import explained_when_full, refuse_too_large
-from translucid.training.extras.freezing import freeze, parts
-from translucid.training.extras.l2_sp import L2SP
+from translucid.training.extras.trained_weights import L2SP, freeze, parts
 from translucid.training.records import record
 from translucid.training.records.record import Recent, Record, Status
 from translucid.training.records.trackers import TensorBoard

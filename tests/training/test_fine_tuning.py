@@ -27,8 +27,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.experiment import run_experiment
 from translucid.training.extras.distillation import DistillationLoss
-from translucid.training.extras.freezing import freeze, parts
-from translucid.training.extras.l2_sp import L2SP
+from translucid.training.extras.trained_weights import L2SP, freeze, parts
 from translucid.training.objective import batch_loss
 from translucid.training.post_training import show_gain
 from translucid.training.trainer import Trainer

@@ -73,6 +73,19 @@ def add_to_cache(kind: str, key: str, make: Callable[[Path], object], limit: int
     return cached
 
 
+def needed_in_cache(setting: str, kind: str, key: str, make: Callable[[Path], object], limit: int) -> Path:
+    """Return a cached folder, which is made if necessary, for a setting that does not work without it.
+
+    Raises:
+        UserError: the cache can't be written, or `make` has failed.
+    """
+    try:
+        return find_cached(kind, key) or add_to_cache(kind, key, make, limit)
+    except OSError as error:
+        what = f"{setting} needs a cache, which can't be written ({error.strerror or error})"
+        raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
+
+
 def _root(kind: str) -> Path:
     return user_cache_path("translucid") / kind
 

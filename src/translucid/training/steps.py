@@ -8,19 +8,21 @@ from __future__ import annotations
 from operator import attrgetter
 
 from translucid.runs.configuration import Configuration
-from translucid.training.extras.adapters import Adapters
-from translucid.training.extras.dataset_step import DatasetStep
+from translucid.training.dataset import DatasetStep
+from translucid.training.extras.corpus_text import DocumentContext, Placeholders, SubwordDropout, Terms
 from translucid.training.extras.directions import Directions
 from translucid.training.extras.distillation import Distillation, SoftTargets
-from translucid.training.extras.freezing import FrozenOutputBias, FrozenParts, GradualUnfreezing
 from translucid.training.extras.fuzzy_matches import FuzzyMatches
 from translucid.training.extras.guided_alignment import GuidedAlignment, WordLinks
-from translucid.training.extras.l2_sp import L2SPStep
-from translucid.training.extras.placeholders import Placeholders
-from translucid.training.extras.quantized_weights import QuantizedWeights
-from translucid.training.extras.terms import Terms
+from translucid.training.extras.trained_weights import (
+    Adapters,
+    FrozenOutputBias,
+    FrozenParts,
+    GradualUnfreezing,
+    L2SPStep,
+    QuantizedWeights,
+)
 from translucid.training.extras.training_step import TrainingStep
-from translucid.training.extras.variation import DocumentContext, SubwordDropout
 
 DATASET_STEPS: dict[str, type[DatasetStep]] = {
     "data.placeholders": Placeholders,

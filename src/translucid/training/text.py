@@ -25,12 +25,12 @@ from translucid.training.dataset import (
     GENERAL_PAIRS,
     VALIDATION,
     Initialization,
+    TrainingCorpus,
     TrainingData,
     learn_vocabulary,
     report_held_out,
     sha256,
 )
-from translucid.training.extras.dataset_step import TrainingCorpus
 from translucid.training.extras.guided_alignment import guided_head, word_starts
 from translucid.training.steps import dataset_steps
 from translucid.training.validation import (

@@ -12,8 +12,7 @@ from translucid.data.sampler import by_temperature, quotas
 from translucid.engines.target_pieces import copy_target_pieces, save_target_pieces
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.training.dataset import Initialization
-from translucid.training.extras.dataset_step import DatasetStep, TrainingCorpus
+from translucid.training.dataset import DatasetStep, Initialization, TrainingCorpus
 
 VOCABULARY_TEMPERATURE = 5.0
 """T for the text from which the vocabulary is learned (Arivazhagan et al. 2019, section 4): rare languages need pieces

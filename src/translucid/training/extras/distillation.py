@@ -33,8 +33,7 @@ from translucid.kernels.loss import Target
 from translucid.models.protocol import SequenceModel
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.dataset import Initialization, sha256
-from translucid.training.extras.dataset_step import DatasetStep, TrainingCorpus
+from translucid.training.dataset import DatasetStep, Initialization, TrainingCorpus, sha256
 from translucid.training.extras.training_step import TrainingStep
 from translucid.training.objective import Loss, batch_loss, loss_of_log_p, loss_of_target, non_padding_indices
 from translucid.training.weights import Weights

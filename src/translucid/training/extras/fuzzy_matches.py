@@ -13,13 +13,12 @@ from bitext.pair import Pair
 from translucid.data.filtering import Filter, Skipped, keep
 from translucid.data.readers.corpus import read_pairs
 from translucid.data.tokenizing.pieces import MATCH
-from translucid.ground.cache import add_to_cache, find_cached
+from translucid.ground.cache import needed_in_cache
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import augmented
 from translucid.runs.corpus_files import Corpora
-from translucid.training.dataset import sha256
-from translucid.training.extras.dataset_step import DatasetStep
+from translucid.training.dataset import DatasetStep, sha256
 
 KEPT = 4
 """The number of cached sets of matches; the least recently used ones are removed."""
@@ -61,11 +60,7 @@ class FuzzyMatches(DatasetStep):
             folder.mkdir()
             _write_matches(training, data.filter, threshold, folder, console)
 
-        try:
-            folder = find_cached("matches", key) or add_to_cache("matches", key, make, KEPT)
-        except OSError as error:
-            what = f"data.fuzzy_matches needs a cache, which can't be written ({error.strerror or error})"
-            raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
+        folder = needed_in_cache("data.fuzzy_matches", "matches", key, make, KEPT)
         matched = [_Matched(corpus, folder / f"{number}.tsv") for number, corpus in enumerate(training)]
         return replace(corpora, train=[*matched, *other_corpora], digest=key)
 

@@ -27,7 +27,7 @@ from translucid.data.linked_pairs import LinkedPair
 from translucid.data.stores.encoded import WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
-from translucid.ground.cache import add_to_cache, find_cached
+from translucid.ground.cache import needed_in_cache
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
@@ -36,8 +36,7 @@ from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.guided_alignment import LinkFile, guided_reading
-from translucid.training.dataset import Initialization, sha256
-from translucid.training.extras.dataset_step import DatasetStep, TrainingCorpus
+from translucid.training.dataset import DatasetStep, Initialization, TrainingCorpus, sha256
 from translucid.training.extras.training_step import TrainingStep
 from translucid.training.objective import Loss, LossFunction
 from translucid.training.weights import Weights
@@ -231,11 +230,7 @@ def _linked(
 
     if not texts:
         return []
-    try:
-        folder = find_cached("links", key) or add_to_cache("links", key, make, KEPT)
-    except OSError as error:
-        what = f"training.guided_alignment needs a cache, which can't be written ({error.strerror or error})"
-        raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
+    folder = needed_in_cache("training.guided_alignment", "links", key, make, KEPT)
     return [_Linked(text, folder / f"{number}.links") for number, text in enumerate(texts)]
 
 

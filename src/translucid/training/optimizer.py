@@ -123,7 +123,10 @@ def layer_groups(model: Model, parameters: Sequence[nn.Parameter]) -> list[list[
         what = "training.layer_decay and training.unfreeze are for language models and classifiers"
         raise UserError(what, fix="Leave them out.") from error
     trained = set(map(id, parameters))
-    return [[parameter for parameter in group if id(parameter) in trained] for group in groups]
+    trained_groups = []
+    for group in groups:
+        trained_groups.append([parameter for parameter in group if id(parameter) in trained])
+    return trained_groups
 
 
 def _rate_shares(

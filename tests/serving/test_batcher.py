@@ -53,7 +53,7 @@ def task():
 
 @pytest.fixture(autouse=True)
 def one_batch_at_a_time(monkeypatch):
-    monkeypatch.setattr("translucid.serving.queue.TURN", 1000)
+    monkeypatch.setattr("translucid.serving.queue.BATCH_TURN", 1000)
 
 
 def test_waiting_requests_are_batched_and_get_their_own_results(slow, task):
@@ -134,7 +134,7 @@ def test_a_batch_ends_when_nobody_waits_for_it(slow):
 
 
 def test_a_batch_that_takes_long_lets_others_go_before_it(slow, task, monkeypatch):
-    monkeypatch.setattr("translucid.serving.queue.TURN", 0.01)
+    monkeypatch.setattr("translucid.serving.queue.BATCH_TURN", 0.01)
     batcher = Batcher(queue=10, batch=10)
     stuck = batcher.submit(task, slow, sources(["a"]))
     assert slow.began.wait(10)

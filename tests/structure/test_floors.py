@@ -3,8 +3,10 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,13 +67,15 @@ class Contents(NamedTuple):
     """Packages of ours that it imports."""
     private: list[str]
     """Private attributes that it sets from outside."""
+    defined_twice: list[str]
+    """Names that the module defines more than once."""
 
 
 @cache
 def contents(file: Path) -> Contents:
     """Parse a file, once for all tests."""
     nodes = nodes_of(file.read_text(encoding="utf-8"))
-    return Contents(imported_packages(nodes), private_attributes_set(nodes))
+    return Contents(imported_packages(nodes), private_attributes_set(nodes), names_defined_twice(nodes))
 
 
 def imported_packages(nodes: Iterable[ast.AST]) -> set[str]:
@@ -259,3 +263,37 @@ def test_private_attributes_set_from_outside_are_detected():
         "other._f",
         "setattr(other, '_g', 1)",
     }
+
+
+def defined_names(statement: ast.AST) -> list[str]:
+    """Return the names that a statement of a module defines; none for an overload, whose name is defined again."""
+    if isinstance(statement, ast.ClassDef):
+        return [statement.name]
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        is_overload = any(ast.unparse(decorator) == "overload" for decorator in statement.decorator_list)
+        return [] if is_overload else [statement.name]
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    nodes = chain.from_iterable(map(ast.walk, targets))
+    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
+def names_defined_twice(nodes: Sequence[ast.AST]) -> list[str]:
+    """Return the names that a module, the first node, defines more than once: functions read the last value only."""
+    module = nodes[0]
+    assert isinstance(module, ast.Module)
+    names = Counter(chain.from_iterable(map(defined_names, module.body)))
+    return [name for name, count in names.items() if count > 1]
+
+
+def test_no_module_defines_a_name_twice():
+    by_file = {str(file.relative_to(SOURCE)): contents(file).defined_twice for file in FILES}
+    assert not {file: names for file, names in by_file.items() if names}
+
+
+def test_names_defined_twice_are_detected():
+    code = "A = 1\nB, C = 1, 2\ndef f(): A = 3\nA: int = 2\nclass C: B = 2\n@overload\ndef g(): ...\ndef g(): ..."
+    assert names_defined_twice(nodes_of(code)) == ["A", "C"]

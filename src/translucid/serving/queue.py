@@ -170,7 +170,7 @@ PLACES = 64
 """The maximum number of pieces of work, running or waiting for their turn."""
 SHARE = 48
 """The maximum number of pieces of work of one client."""
-TURN = 0.01
+POOL_TURN = 0.01
 """The seconds of work after which others may have their turn."""
 
 
@@ -178,7 +178,7 @@ class WorkerPool:
     """Explanations, attention, beam trees, long texts: all work but the translation of a few sentences."""
 
     def __init__(self) -> None:
-        self.scheduler = FairScheduler(TURN)
+        self.scheduler = FairScheduler(POOL_TURN)
         self.lock = threading.Lock()
         self.work_counts: Counter[str] = Counter()
         # With low priority, so that the event loop and the batches of short requests get the processor first.
@@ -215,7 +215,7 @@ class WorkerPool:
 
 THREADS = 4
 """The maximum number of batches at once; there are several only while the first takes longer than its turn."""
-TURN = 0.25
+BATCH_TURN = 0.25
 """The seconds of work on a batch after which later ones may have their turn."""
 CHUNK_TEXTS, CHUNK_CHARACTERS = 64, 1000
 """The maximum number of texts and characters of a long request that are translated at once."""
@@ -312,7 +312,7 @@ class Batcher:
         self.sentences = 0
         """The number of sentences that wait."""
         self.changed = threading.Condition()
-        self.scheduler = FairScheduler(TURN)
+        self.scheduler = FairScheduler(BATCH_TURN)
         self.closed = False
         self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
         for thread in self.threads:

@@ -187,14 +187,16 @@ LENGTH = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class TunedWeights(NamedTuple):
-    """The best weights."""
+    """Weights that were chosen on pairs, or set."""
 
     weights: ChannelWeights
-    metric: str
-    """The metric of the score: BLEU, or chrF."""
-    score: float
-    before: float
+    metric: str | None = None
+    """The metric of the scores, BLEU or chrF; None if the weights were set."""
+    score: float = 0.0
+    before: float = 0.0
     """The score without reranking."""
+    pairs: int = 0
+    """The number of pairs on which they were chosen."""
 
 
 def tune_weights(
@@ -255,4 +257,4 @@ def tune_weights(
                 best_texts.append(candidates[scores.index(max(scores))])
             metric_scores[weights] = criterion.score(best_texts)
     best = max(metric_scores, key=metric_scores.__getitem__)
-    return TunedWeights(best, criterion.name, metric_scores[best], before)
+    return TunedWeights(best, criterion.name, metric_scores[best], before, len(pairs))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import DecodingOptions
@@ -13,8 +12,8 @@ from translucid.engines.noisy_channel import (
     LENGTH,
     REVERSE,
     WEIGHTS,
-    ChannelWeights,
     NoisyChannel,
+    TunedWeights,
     reverse_configuration,
     tune_weights,
 )
@@ -23,19 +22,7 @@ from translucid.ground.console import Console
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import pairs_of
 from translucid.runs.run_folder import RunFolder
-
-
-class FittedRanking(NamedTuple):
-    """The weights that were saved, and what they bring."""
-
-    weights: ChannelWeights
-    pairs: int = 0
-    """The number of pairs on which they were chosen."""
-    metric: str | None = None
-    """The metric of the scores, BLEU or chrF; None if there were no pairs."""
-    score: float = 0.0
-    before: float = 0.0
-    """The score without the ranking."""
+from translucid.runs.settings import without_none
 
 
 def fit_ranking(
@@ -51,7 +38,7 @@ def fit_ranking(
     others: Sequence[Path] = (),
     device: str = "auto",
     engine: EngineName = "auto",
-) -> FittedRanking:
+) -> TunedWeights:
     """Choose the weights of the ranking of a run's hypotheses by a run of the other direction, and save them.
 
     Args:
@@ -75,26 +62,20 @@ def fit_ranking(
     if pairs:
         translator = Translator.open(folder, configuration, device, engine, others=others)
         channel = NoisyChannel.load(reverse, configuration, translator.pipeline, device)
-        examples = list(pairs_of(configuration.data, *pairs))
         tuned = tune_weights(
             translator.stages,
             channel,
-            examples,
+            list(pairs_of(configuration.data, *pairs)),
             options,
             configuration.data.languages[1],
             console,
             reverse=REVERSE if reverse_weight is None else (reverse_weight,),
             length=LENGTH if length_weight is None else (length_weight,),
         )
-        fitted = FittedRanking(tuned.weights, len(examples), tuned.metric, tuned.score, tuned.before)
     else:
         reverse_configuration(reverse, configuration)  # raises an error for a run of the same direction
-        fitted = FittedRanking(
-            ChannelWeights(
-                WEIGHTS.reverse if reverse_weight is None else reverse_weight,
-                WEIGHTS.length if length_weight is None else length_weight,
-            )
-        )
+        weights = without_none({"reverse": reverse_weight, "length": length_weight})
+        tuned = TunedWeights(WEIGHTS._replace(**weights))
     languages = configuration.data.chosen_languages
-    save_channel_weights(folder, folder.tokenizer(), languages, RunFolder(reverse), fitted.weights)
-    return fitted
+    save_channel_weights(folder, folder.tokenizer(), languages, RunFolder(reverse), tuned.weights)
+    return tuned

@@ -15,7 +15,7 @@ from bitext.memory.match import Match
 from bitext.memory.translation_memory import Recall
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translator import WINDOW, Translator
-from translucid.data.document_context import Source
+from translucid.data.document_context import Source, as_source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.iteration import batched
 from translucid.memory.augmenting import MatchAnnotation
@@ -73,10 +73,9 @@ class SegmentTranslator:
 
     def _prepared(self, source: TaggedText | Source[TaggedText]) -> Source[TaggedText]:
         """Return a text with the patterns of parts that its translation must keep, and with separate words."""
-        if isinstance(source, TaggedText):
-            source = Source(source)
-        protected = source.text.protecting(self.translator.protected)
-        return source._replace(text=with_separate_words(protected, self.translator.tokenizer.joins))
+        text, before = as_source(source)
+        protected = text.protecting(self.translator.protected)
+        return Source(with_separate_words(protected, self.translator.tokenizer.joins), before)
 
     def _matches(self, sources: Sequence[Source[TaggedText]]) -> list[Match | None]:
         """Return for each text the match of the memory that replaces its translation, if there is one."""

@@ -20,8 +20,8 @@ from translucid.api.translation import (
     refuse_one_text,
     text_list,
 )
-from translucid.data.document_context import ContextOptions, Source
-from translucid.data.text_pipeline import Piece, TextPipeline, TextStep, as_source
+from translucid.data.document_context import ContextOptions, Source, as_source
+from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.name_stand_ins import NameStandIns, Search

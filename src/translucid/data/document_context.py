@@ -32,6 +32,11 @@ class Source(NamedTuple, Generic[TextT]):
     """The texts before it, which a model with document context reads first."""
 
 
+def as_source(text: TextT | Source[TextT]) -> Source[TextT]:
+    """Return a text, with or without tags, as a `Source`."""
+    return text if isinstance(text, Source) else Source(text)
+
+
 class ContextOptions(NamedTuple):
     """How sentences are joined to those before them."""
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from bitext.pair import Pair
 from bitext.protected_spans import PlaceholderSyntax, is_non_translatable, kept_parts, with_patterns
 from bitext.words import without_edges, without_invisible
-from translucid.data.document_context import ContextOptions, Source, preceding
+from translucid.data.document_context import ContextOptions, Source, as_source, preceding
 from translucid.data.placeholders import Masked
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
@@ -42,11 +42,6 @@ class Piece:
     """The text that the ids encode, and the parts that its placeholders stand for."""
     before: tuple[tuple[int, ...], ...] = ()
     """The source tokens of the sentences before the piece that the model reads too, if it has document context."""
-
-
-def as_source(text: str | Source[str]) -> Source[str]:
-    """Return a text as a `Source`."""
-    return Source(text) if isinstance(text, str) else text
 
 
 def translatable(pieces: Iterable[Piece]) -> list[Piece]:

@@ -7,7 +7,7 @@ import pytest
 
 from translucid.cli.arguments import pair_up
 from translucid.cli.main import several, tree
-from translucid.cli.renamed import MOVED_OPTIONS, RENAMED_OPTIONS, current_command
+from translucid.cli.renamed import FORMER_OPTIONS, current_command, renamed_option
 from translucid.ground.errors import UserError
 
 
@@ -57,29 +57,51 @@ def test_the_two_sides_of_a_corpus_are_joined_whatever_the_case_of_endings():
             pair_up(paths)
 
 
-def _commands(node):
-    for command in getattr(node, "commands", {}).values():
-        yield command
-        yield from _commands(command)
+def _commands(node, path=()):
+    """Yield the path of each command, the command, and its options by name."""
+    for name, command in getattr(node, "commands", {}).items():
+        options = {}
+        for parameter in command.params:
+            options |= dict.fromkeys(parameter.opts, parameter)
+        yield " ".join([*path, name]), command, options
+        yield from _commands(command, (*path, name))
 
 
 @pytest.mark.parametrize(
-    ("line", "current"),
+    ("line", "former", "current"),
     [
-        ("translate RUN text --with OTHER", "--ensemble"),
-        ("train --from runs/es --train a.tsv --out r", "--init-from"),
-        ("translate RUN a.txt --again --output b.txt", "--retranslate"),
-        ("memory learn m --again", "--relearn"),
-        ("generate RUN text --considered 3", "--top-candidates"),
-        ("distill RUN --out r --size 3MB", "--limit 10MB"),
-        ("distill RUN --no-align --out r", "--skip align"),
+        ("translate RUN text --with OTHER", "--with", "--ensemble"),
+        ("train --from runs/es --train a.tsv --out r", "--from", "--init-from"),
+        ("translate RUN a.txt --again --output b.txt", "--again", "--retranslate"),
+        ("memory learn m --again", "--again", "--relearn"),
+        ("generate RUN text --considered 3", "--considered", "--top-candidates"),
+        ("distill RUN --out r --size 3MB", "--size", "--limit 10MB"),
+        ("distill RUN --no-align --out r", "--no-align", "--skip align"),
+        ("translate RUN text --terms-mode auto", "--terms-mode auto", "the default; leave it out"),
+        ("evaluate RUN --terms-mode=auto", "--terms-mode auto", "the default; leave it out"),
     ],
 )
-def test_a_former_option_is_refused_with_its_current_name(call, line, current):
-    former = next(word for word in line.split() if word in RENAMED_OPTIONS or (line.split()[0], word) in MOVED_OPTIONS)
+def test_a_former_option_is_refused_with_its_current_name(call, line, former, current):
     result = call(*line.split())
     assert result.code == 2
     assert f"The option {former} is now {current}. docs/install.md#upgrading" in result.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare t.tsv A --wrapped",
+        "caption RUN a.png --ray local",
+        "generate RUN x --token-scores",
+        "look RUN x --separate-lines",
+        "serve RUN --memory-from 80",
+        "align RUN --output-dir d",
+        "translate RUN x --terms-mode none",
+    ],
+)
+def test_what_a_command_never_had_gets_no_current_form(call, line):
+    result = call(*line.split())
+    assert result.code == 2 and "is now" not in result.err
 
 
 @pytest.mark.parametrize(
@@ -88,6 +110,7 @@ def test_a_former_option_is_refused_with_its_current_name(call, line, current):
         ("TRANSLUCID_TRANSLATE_WITH", "TRANSLUCID_TRANSLATE_ENSEMBLE"),
         ("TRANSLUCID_TRAIN_FROM", "TRANSLUCID_TRAIN_INIT_FROM"),
         ("TRANSLUCID_PER_DAY", "TRANSLUCID_RATE_LIMIT=N/day"),
+        ("TRANSLUCID_DRAW_HEADS_OUT", "TRANSLUCID_DRAW_ATTENTION_OUT."),
         ("TRANSLUCID_TRANSLATE_WRAPPED", "TRANSLUCID_TRANSLATE_LINES=wrapped"),
         ("TRANSLUCID_EVALUATE_ALIGNMENTS", "TRANSLUCID_EVALUATE_GOLD"),
         ("TRANSLUCID_DISTILL_LATENCY", "TRANSLUCID_DISTILL_LIMIT=5ms"),
@@ -135,16 +158,24 @@ def test_a_former_command_is_refused_with_the_whole_current_line(call, line, cur
         assert f"the command is now translucid {current}. docs/install.md#upgrading" in result.err
 
 
-def test_former_options_are_documented_and_their_current_names_exist():
-    names = set()
-    for command in _commands(tree()):
-        for parameter in command.params:
-            names.update(parameter.opts)
+def test_former_options_are_documented_with_their_current_forms():
     page = (Path(__file__).parents[2] / "docs/install.md").read_text(encoding="utf-8")
     upgrading = page.split("## Upgrading")[1].split("\n## ")[0]
-    for former, forms in RENAMED_OPTIONS.items():
-        assert names >= {form.split()[0] for form in forms} and former not in names
-        assert f"`{former}" in upgrading or f" {former} " in upgrading, former
-        assert all(form.split()[0] in upgrading for form in forms)
-    for _, former in MOVED_OPTIONS:
-        assert f"{former}" in upgrading
+    for name, current in FORMER_OPTIONS.items():
+        former = name[name.index("--") :]
+        assert f"`{former}" in upgrading or f" {former} " in upgrading or f"{name}`" in upgrading, name
+        if current.startswith("--"):
+            assert current.split()[0] in upgrading
+
+
+@pytest.mark.parametrize("name", [name for name, current in FORMER_OPTIONS.items() if current.startswith("--")])
+def test_the_commands_of_a_former_option_lack_it_and_accept_its_current_form(call, name):
+    command_of_option, _, former = name.rpartition(" ")
+    current = FORMER_OPTIONS[name]
+    accepting = []
+    for path, command, options in _commands(tree()):
+        if renamed_option(former, path, command) == current:
+            accepting.append(path)
+            assert former not in options
+            assert "Invalid value" not in call(*path.split(), *current.split(), "1").err
+    assert accepting and command_of_option in ["", *accepting]

@@ -23,7 +23,7 @@ from typer.main import get_command
 from translucid import __version__
 from translucid.cli.environment import apply_environment, check_environment
 from translucid.cli.flags import flags_in_messages, with_flags, with_own_options
-from translucid.cli.renamed import current_command, renamed_option
+from translucid.cli.renamed import current_command, option_names, refused_option
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
@@ -230,11 +230,10 @@ def _write_utf8() -> None:
 
 def _parsing_problem(error: TyperException) -> str:
     """Return what is wrong with a command line that can't be parsed."""
-    context = getattr(error, "ctx", None)
-    former = getattr(error, "option_name", None)
-    if context and former and (current := renamed_option(former, context.command)):
+    if forms := refused_option(error):
+        former, current = forms
         return f"The option {former} is now {current}. {UPGRADING}"
-    command = getattr(context, "command_path", "translucid")
+    command = getattr(getattr(error, "ctx", None), "command_path", "translucid")
     return f"{error.format_message()} See {command} --help."
 
 
@@ -273,9 +272,7 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         if debug:
             raise
-        own: set[str] = set()
-        for option in called_command(options, tree()).params:
-            own.update(option.opts)
+        own = option_names(called_command(options, tree()))
         return _refused(with_own_options(with_flags(str(error)), own))
     except TyperException as error:
         if not error.format_message():  # a group without a command, whose help is printed already

@@ -3,8 +3,8 @@
     python benchmarks/growth.py [--quick]
 
 Each point is measured in a separate process; memory is the growth of its peak. The model has the architecture of the
-preset `tiny` and fresh weights, and outputs have a fixed length. The script writes the tables between the markers of
-docs/benchmarks.md, and a plot to docs/pictures/growth.png.
+preset `tiny` and fresh weights, and outputs have a fixed length. The script prints a table of each factor, writes the
+first and last points between the markers of docs/benchmarks.md, and plots all of them in docs/pictures/growth.png.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="print only the two smallest points of each")
     quick = parser.parse_args().quick
-    parts = []
+    summary = ["| factor | from | to | ms | MiB |", "| --- | ---: | ---: | ---: | ---: |"]
     points: dict[str, dict[str, list[Point]]] = {}
     for factor, (what, values, variants) in FACTORS.items():
         values = values[:2] if quick else values
@@ -165,15 +165,19 @@ def main() -> None:
         for i, value in enumerate(values):
             cells = [f"{number:,.0f}" for name in variants for number in scaled(points[factor][name][i])]
             rows.append(f"| {value:,} | " + " | ".join(cells) + " |")
-        parts.append(f"### By {factor}: {what}\n\n" + "\n".join(rows) + "\n")
-        print(parts[-1])
+        print(f"By {factor}: {what}\n\n" + "\n".join(rows) + "\n")
+        for name, measured in points[factor].items():
+            (ms, mib), (last_ms, last_mib) = scaled(measured[0]), scaled(measured[-1])
+            label = ", ".join(filter(None, (factor, name)))
+            ends = f"{values[0]:,} | {values[-1]:,} | {ms:,.0f} → {last_ms:,.0f} | {mib:,.0f} → {last_mib:,.0f}"
+            summary.append(f"| {label} ({what}) | {ends} |")
     if quick:
         return
     page = DOCS / "benchmarks.md"
     before, begin, rest = page.read_text(encoding="utf-8").partition("<!-- growth -->\n")
     _, end, after = rest.partition("<!-- end of growth -->")
     machine = f"Measured on {cores()} cores of {processor()}, {date.today():%B %Y}.\n"
-    page.write_text("\n".join([before + begin, machine, *parts, end + after]), encoding="utf-8")
+    page.write_text("\n".join([before + begin, machine, *summary, "", end + after]), encoding="utf-8")
     draw(points)
 
 

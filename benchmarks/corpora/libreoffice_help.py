@@ -30,6 +30,7 @@ import subprocess
 import tarfile
 from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -126,7 +127,9 @@ def pages(package: Path) -> dict[str, Page]:
     found = {}
     with tarfile.open(fileobj=io.BytesIO(data_of(package))) as archive:
         for member in archive:
-            if (name := HELP.fullmatch(member.name)) and (file := archive.extractfile(member)):
+            name = HELP.fullmatch(member.name)
+            file = archive.extractfile(member) if name else None
+            if name and file:
                 html = file.read()
                 found[name[1]] = Page(html, paragraphs(html.decode("utf-8")))
     if not found:
@@ -136,7 +139,8 @@ def pages(package: Path) -> dict[str, Page]:
 
 def package_name(language: str) -> str:
     """Return the name of Debian's package: libreoffice-help-en-us for en, libreoffice-help-pt-br for pt_BR."""
-    return "libreoffice-help-" + ("en-us" if language == "en" else language.lower().replace("_", "-"))
+    code = "en-us" if language == "en" else language.lower().replace("_", "-")
+    return f"libreoffice-help-{code}"
 
 
 def package_of(language: str, folder: Path, *, download: bool) -> Path:
@@ -246,7 +250,7 @@ def main() -> None:
         parser.error("write each pair of languages as en-es")
     folder = arguments.packages or arguments.out / "packages"
     help_in: dict[str, dict[str, Page]] = {}
-    for language in sorted({language for direction in directions for language in direction}):
+    for language in sorted(set(chain.from_iterable(directions))):
         package = package_of(language, folder, download=arguments.packages is None)
         help_in[language] = pages(package)
         console.print(f"{package.name}: {len(help_in[language]):,} pages")

@@ -66,9 +66,10 @@ def _paths(pattern: Iterable[tuple[Any, Any]]) -> float:
             inner = _paths(part)
             if inner == 1:
                 paths *= most - least + 1
+            elif most > 50:  # Long repetitions of a part with choices exceed any limit.
+                paths *= inf
             else:
-                # Long repetitions of a part with choices exceed any limit.
-                paths *= inf if most > 50 else sum(inner**count for count in range(least, most + 1))
+                paths *= sum(inner**count for count in range(least, most + 1))
         elif code is regex_codes.POSSESSIVE_REPEAT:
             # Only a single character may be repeated possessively: Python 3.11.2 matches groups wrongly.
             part = argument[2]

@@ -178,9 +178,10 @@ def test_time_of_each_pattern_grows_with_the_size():
             def seconds(characters, pattern=pattern, methods=methods, token=token):
                 return seconds_of_pattern(pattern, methods, repeated(token, characters))
 
-            # Twice, as one measurement among tens of thousands is disturbed now and then.
-            if is_suspicious(seconds) and growth(seconds, first=1) and (times := growth(seconds, first=1)):
-                too_fast[pattern.pattern, token] = times
+            if is_suspicious(seconds) and growth(seconds, first=1):
+                times = growth(seconds, first=1)  # again: one measurement among tens of thousands is disturbed
+                if times:
+                    too_fast[pattern.pattern, token] = times
     assert not too_fast
 
 

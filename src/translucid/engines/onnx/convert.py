@@ -139,7 +139,8 @@ class TranslatorGraphs:
     def _state_inputs(self, graph: Graph, example: Example, memories: str = "rows") -> None:
         """Declare the tensors of a state; `memories`: what those count that stay the same for a sentence."""
         for spec in self.layout.specs:
-            axes = spec.dynamic_axes | {0: memories if spec in self.layout.fixed else "rows"}
+            counted = memories if spec in self.layout.fixed else "rows"
+            axes = spec.dynamic_axes | {0: counted}
             graph.input(spec.name, example[spec.name].dtype, axes, example[spec.name].shape)
 
     def _carried(self, state: Any) -> list[Tensor]:

@@ -163,8 +163,9 @@ def _slice(
 ) -> str:
     if not start and end in (None, _LAST) and step == 1:
         return recorder.name(x)
-    bounds = [recorder.length(bound) for bound in (start or 0, _LAST if end is None else end)]
-    return recorder.node("Slice", x, *bounds, recorder.graph.numbers(axis), recorder.graph.numbers(step))
+    first = recorder.length(start or 0)
+    last = recorder.length(_LAST if end is None else end)
+    return recorder.node("Slice", x, first, last, recorder.graph.numbers(axis), recorder.graph.numbers(step))
 
 
 def _concatenate(recorder: Recorder, results: Results, parts: Sequence[Any], axis: int = 0) -> str:
@@ -209,9 +210,11 @@ def _transpose(recorder: Recorder, results: Results, x: Value, first: int = 0, s
 def _view(recorder: Recorder, results: Results, x: Value, *_: Any) -> str:
     lengths = results[0].shape
     varying = [length for length in lengths if isinstance(length, Length)]
-    # -1 stands for the length that no other value has, or for any if all are known.
-    inferred = next((length for length in varying if length not in recorder.axes), varying[0] if varying else None)
-    return recorder.node("Reshape", x, recorder.shape([-1 if length is inferred else length for length in lengths]))
+    if varying:
+        # -1 stands for the length that no other value has, or for any if all are known.
+        inferred = next((length for length in varying if length not in recorder.axes), varying[0])
+        lengths[lengths.index(inferred)] = -1
+    return recorder.node("Reshape", x, recorder.shape(lengths))
 
 
 def _expand(recorder: Recorder, results: Results, x: Any, *_: Any, implicit: bool = False) -> str:

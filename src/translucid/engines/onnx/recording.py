@@ -75,7 +75,7 @@ def record(
     Raises:
         UserError: the function uses an operation that is not among them, or other operations for other lengths.
     """
-    logs, results = [], []
+    logs, operations_of_logs, results = [], [], []
     with torch.inference_mode(False), torch.no_grad():
         for example in (first, second):
             with _Log() as log:
@@ -83,7 +83,8 @@ def record(
                 results.append(function(**example))
                 _current.reset(token)
             logs.append(log.entries)
-    if [entry.operation for entry in logs[0]] != [entry.operation for entry in logs[1]]:
+            operations_of_logs.append([entry.operation for entry in log.entries])
+    if operations_of_logs[0] != operations_of_logs[1]:
         raise UserError("the model computes other operations for other lengths, which no ONNX graph can do", fix=_FIX)
     recorder = Recorder(graph, operations)
     for name, tensor in first.items():
@@ -204,7 +205,8 @@ class Recorder:
 
     def cast(self, x: Any, dtype: torch.dtype) -> str:
         """Return the name of something in another type; ONNX does not convert the operands of an operator."""
-        if isinstance(x, Value | Tensor) and (x.first if isinstance(x, Value) else x).dtype == dtype:
+        tensor = x.first if isinstance(x, Value) else x
+        if isinstance(tensor, Tensor) and tensor.dtype == dtype:
             return self.name(x)
         if not isinstance(x, Value | Tensor | str | Length):
             return self.graph.constant(torch.tensor(x, dtype=dtype))

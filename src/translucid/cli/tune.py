@@ -29,6 +29,8 @@ app = typer.Typer(
 )
 
 Valid = Annotated[list[str] | None, option.files("Pairs to use in place of the run's validation pairs.")]
+Gold = Annotated[Path, Argument(metavar="LINKS", help="Links between words: .jsonl, or lines of `0-0 1?2`.")]
+LinkedPairs = Annotated[list[str] | None, option.files("The pairs that lines of links are for.")]
 
 
 class Trials(NamedTuple):
@@ -59,7 +61,7 @@ def speed(run: option.Run, *, trials: Trials, languages: option.Languages) -> No
 
         translucid tune speed runs/mine --train pairs.tsv --valid dev.tsv --allow 0.5
     """
-    _tune_speed(run, trials, languages, shortlists=False)
+    _tune_speed(run, trials, languages)
 
 
 @app.command()
@@ -81,7 +83,7 @@ def shortlists(
 
         translucid tune shortlists runs/mine --pairs 20000 --allow 0.3
     """
-    _tune_speed(run, trials, languages, shortlists=True, pairs=pairs)
+    _tune_speed(run, trials, languages, shortlist_pairs=pairs)
 
 
 @app.command()
@@ -159,9 +161,9 @@ def alignments(
 @app.command()
 def links(
     run: option.Run,
-    gold: Annotated[Path, Argument(metavar="LINKS", help="Links between words: .jsonl, or lines of `0-0 1?2`.")],
+    gold: Gold,
     *,
-    train: Annotated[list[str] | None, option.files("The pairs that lines of links are for.")] = None,
+    train: LinkedPairs = None,
     languages: option.Languages,
 ) -> None:
     """Learn an attention layer for word alignments from a few hundred pairs that were linked by people.
@@ -186,9 +188,9 @@ def links(
 @app.command()
 def reading(
     run: option.Run,
-    gold: Annotated[Path, Argument(metavar="LINKS", help="Links between words: .jsonl, or lines of `0-0 1?2`.")],
+    gold: Gold,
     *,
-    pairs: Annotated[list[str] | None, option.files("The pairs that lines of links are for.")] = None,
+    pairs: LinkedPairs = None,
     languages: option.Languages,
 ) -> None:
     """Choose by links of people how the model's attention is read as word alignments, without learning a layer.
@@ -283,9 +285,8 @@ def ranking(
     Console().print(line, soft_wrap=True)
 
 
-def _tune_speed(
-    run: Path, trials: Trials, languages: option.Languages, *, shortlists: bool, pairs: int | None = None
-) -> None:
+def _tune_speed(run: Path, trials: Trials, languages: option.Languages, shortlist_pairs: int = 0) -> None:
+    """Find the fastest way, also with shortlists if they may be learned from some pairs, and print all."""
     from translucid.api.fitting.confidence_fitting import fit_validation_scores
     from translucid.engines.tuning import PAIRS, SENTENCES, find_fastest
 
@@ -299,8 +300,8 @@ def _tune_speed(
             train=train,
             valid=valid,
             allow=trials.allow,
-            shortlists=shortlists,
-            pairs=pairs or PAIRS,
+            shortlists=shortlist_pairs > 0,
+            pairs=shortlist_pairs or PAIRS,
             sentences=trials.sentences or SENTENCES,
             source=source,
             target=target,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from translucid.cli.arguments import pair_up
+from translucid.cli.arguments import name_and_number, pair_up
 from translucid.cli.main import several, tree
 from translucid.cli.renamed import FORMER_OPTIONS, current_command, renamed_option
 from translucid.ground.errors import UserError
@@ -55,6 +55,17 @@ def test_the_two_sides_of_a_corpus_are_joined_whatever_the_case_of_endings():
     for paths in (["x.en"], ["x.en", "z.es"], ["x.en", "x.es.gz"], ["x.en", "a.tsv"]):
         with pytest.raises(UserError, match=r"x\.en: is one side of a corpus, its partner is missing"):
             pair_up(paths)
+
+
+def test_a_number_after_a_name_is_divided_from_it_unless_a_path_has_this_name(tmp_path):
+    file, folder = f"{tmp_path}/old.tmx:85", f"{tmp_path}/run:5"
+    assert name_and_number(file, is_path=True) == (f"{tmp_path}/old.tmx", "85")
+    assert name_and_number(folder, is_path=True) == (f"{tmp_path}/run", "5")
+    Path(file).touch()
+    Path(folder).mkdir()
+    assert name_and_number(file, is_path=True) == (file, None)
+    assert name_and_number(folder, is_path=True) == (folder, None)
+    assert name_and_number("mbr:٣") == ("mbr:٣", None) and name_and_number(f"mbr:{'9' * 5000}")[1] is None
 
 
 def _commands(node, path=()):

@@ -1,8 +1,9 @@
-"""Input and output files of commands: corpora as they come from a shell, texts, and files to write."""
+"""Values of arguments: names with a number, corpora as they come from a shell, texts, and files to write."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from io import BytesIO
@@ -11,6 +12,8 @@ from typing import BinaryIO
 
 from bitext.readers.file_kinds import (
     PAIR_ENDINGS,
+    is_file,
+    is_folder,
     refuse_as_pairs,
     refuse_documents,
     refuse_file_names,
@@ -21,6 +24,18 @@ from translucid.data.readers.corpus import CorpusName, refuse_wrong_languages
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import refuse_picture
+
+
+def name_and_number(value: str, number: str = r"\d{1,9}", *, is_path: bool = False) -> tuple[str, str | None]:
+    """Divide `NAME:NUMBER`; the number is None if there is none, or if a path of the whole name exists.
+
+    >>> name_and_number("mbr:32"), name_and_number("best"), name_and_number("memory.tmx:85", is_path=True)
+    (('mbr', '32'), ('best', None), ('memory.tmx', '85'))
+    """
+    match = re.fullmatch(rf"(.+):({number})", value, re.ASCII | re.DOTALL)
+    if match is None or (is_path and (is_file(value) or is_folder(value))):
+        return value, None
+    return match[1], match[2]
 
 
 def pair_up(files: Sequence[str]) -> list[str]:

@@ -17,17 +17,16 @@ Choose the student yourself:
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import pair_up
+from translucid.cli.arguments import name_and_number, pair_up
 from translucid.cli.printing import with_examples
 from translucid.ground.errors import UserError
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from translucid.distillation.request import Request
 
 
-_CHOICE = re.compile(r"(nearest|best|mbr|sample)(?::(\d{1,4}))?", re.ASCII)
-_SHARE = re.compile(r"(.+):(\d*\.?\d+)", re.ASCII)
 _MOST = 1000
 """The largest number of hypotheses to choose from."""
 _WORST = 0.99
@@ -201,14 +198,17 @@ def _request(
 
 def _choice(text: str) -> dict[str, Any]:
     """Return the choice among hypotheses, and their number if it is given."""
-    match = _CHOICE.fullmatch(text)
-    if not match or (match[2] and match[1] in ("best", "sample")):
+    from translucid.distillation.request import Choice
+
+    choice, number = name_and_number(text)
+    if choice not in get_args(Choice) or (number and choice in ("best", "sample")):
         what = f"--choose {text!r} is none of nearest:N, best, mbr:N and sample"
         raise UserError(what, fix="Example: --choose nearest:8.")
-    number = int(match[2]) if match[2] else None
-    if number is not None and not 1 <= number <= _MOST:
+    if number is None:
+        return {"choose": choice}
+    if not 1 <= int(number) <= _MOST:
         raise UserError(f"--choose {text} chooses among too few or too many", fix=f"Give 1 to {_MOST}.")
-    return {"choose": match[1]} if number is None else {"choose": match[1], "candidates": number}
+    return {"choose": choice, "candidates": int(number)}
 
 
 def _reverse(text: str | None) -> dict[str, Any]:
@@ -217,28 +217,28 @@ def _reverse(text: str | None) -> dict[str, Any]:
 
     if text is None:
         return {}
-    name, share = _named_share(text, _WORST)
+    name, share = _name_and_share(text, _WORST, is_path=True)
     run = {"reverse": resolve_run(Path(name))}
     return run if share is None else {**run, "filter_worst": share}
 
 
 def _word_level(text: str) -> float | None:
     """Return the share of the loss from the probabilities of the teacher; None for a vocabulary of its own."""
-    name, share = _named_share(text, 1)
+    name, share = _name_and_share(text, 1)
     if name not in ("own", "teacher") or (name == "own" and share is not None):
         what = f"--vocabulary {text!r} is none of own, teacher and teacher:SHARE"
         raise UserError(what, fix="Example: --vocabulary teacher:0.5.")
     return (share or 0.0) if name == "teacher" else None
 
 
-def _named_share(text: str, most: float) -> tuple[str, float | None]:
+def _name_and_share(text: str, most: float, *, is_path: bool = False) -> tuple[str, float | None]:
     """Divide `NAME:SHARE`; the share is None if there is none."""
-    match = _SHARE.fullmatch(text)
-    if not match:
-        return text, None
-    if float(match[2]) > most:
-        raise UserError(f"the share in {text!r} is not from 0 to {most:g}", fix=f"Example: {match[1]}:0.1.")
-    return match[1], float(match[2])
+    name, share = name_and_number(text, r"\d*\.?\d+", is_path=is_path)
+    if share is None:
+        return name, None
+    if float(share) > most:
+        raise UserError(f"the share in {text!r} is not from 0 to {most:g}", fix=f"Example: {name}:0.1.")
+    return name, float(share)
 
 
 def _preset_and_file(names: list[str]) -> tuple[str | None, Path | None]:

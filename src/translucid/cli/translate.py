@@ -33,9 +33,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from typer import Argument, Context, Option
 
-from bitext.readers.file_kinds import is_file
 from translucid.cli import option
-from translucid.cli.arguments import lines_of, refuse_to_replace, refuse_two_inputs, refuse_unreadable
+from translucid.cli.arguments import (
+    lines_of,
+    name_and_number,
+    refuse_to_replace,
+    refuse_two_inputs,
+    refuse_unreadable,
+)
 from translucid.cli.combinations import CONSTRAINED, DOCUMENT, SAMPLING, refuse_together
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import refuse_without_context, steps_of
@@ -108,8 +113,10 @@ class Models(NamedTuple):
     ablate: option.Ablate = None
 
 
-_RISK = re.compile(r"mbr:(\d{1,6})", re.ASCII)
-"""Minimum Bayes risk decoding, with its number of hypotheses."""
+def _risk_candidates(ranking: str | None) -> int | None:
+    """Return the number of hypotheses of minimum Bayes risk decoding, `mbr:N`; None for a run."""
+    name, number = name_and_number(ranking or "")
+    return int(number) if name == "mbr" and number else None
 
 
 def _resolved_ranking(context: Context, ranking: str | None) -> str | None:
@@ -118,8 +125,9 @@ def _resolved_ranking(context: Context, ranking: str | None) -> str | None:
     Raises:
         UserError: it is no run, or there are too few or too many hypotheses.
     """
-    if risk := _RISK.fullmatch(ranking or ""):
-        if not 2 <= int(risk[1]) <= 1000:
+    candidates = _risk_candidates(ranking)
+    if candidates is not None:
+        if not 2 <= candidates <= 1000:
             raise UserError(f"--rerank-with {ranking} chooses among too few or too many", fix="Give mbr:2 to mbr:1000.")
         return ranking
     run = option.resolved(context, Path(ranking) if ranking else None)
@@ -142,8 +150,7 @@ class Ranking(NamedTuple):
     @property
     def candidates(self) -> int:
         """The number of candidates of minimum Bayes risk decoding; 0 without."""
-        risk = _RISK.fullmatch(self.rerank_with or "")
-        return int(risk[1]) if risk else 0
+        return _risk_candidates(self.rerank_with) or 0
 
     @property
     def reverse(self) -> Path | None:
@@ -182,12 +189,12 @@ class Memory(NamedTuple):
 
         if self.memory is None:
             return None, EXACT
-        match = re.fullmatch(r"(.+):(\d{1,3})", self.memory, re.ASCII | re.DOTALL)
-        if not match or is_file(self.memory):
-            return Path(self.memory), EXACT
-        if not 70 <= int(match[2]) <= EXACT:
-            raise UserError(f"--memory {self.memory}: {match[2]} % is no match", fix=f"Give {match[1]}:70 to :100.")
-        return Path(match[1]), int(match[2])
+        file, percent = name_and_number(self.memory, is_path=True)
+        if percent is None:
+            return Path(file), EXACT
+        if not 70 <= int(percent) <= EXACT:
+            raise UserError(f"--memory {self.memory}: {percent} % is no match", fix=f"Give {file}:70 to :100.")
+        return Path(file), int(percent)
 
 
 class Execution(NamedTuple):

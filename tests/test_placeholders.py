@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import defaultdict
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,8 +18,10 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.tuning import find_fastest
 from translucid.ground.console import Console
 from translucid.runs.configuration import resolve
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.initialization import settings_from
 from translucid.runs.run_folder import RunFolder
+from translucid.training.text import TextDataset
 
 TEXTS = ["Ana likes %s.", "I see {{ a b }} and <b>books</b> 👋. Do you like a@b.org?", "plain", "%s", ""]
 
@@ -192,6 +195,14 @@ def test_tuned_candidates_include_the_pieces(run, corpus, monkeypatch):
 def test_a_fine_tuned_run_keeps_placeholders(run, train, tmp_path):
     assert settings_from(run, None)["data"]["placeholders"] == 0.5
     train(tmp_path / "other", "training.max_steps=2", f"training.begin_from={run}", "data.placeholders=0.5")
+
+
+def test_validation_reads_the_pieces(run):
+    folder, pair = RunFolder(run), Pair("Open {x} now", "Abra {x} ya")
+    start = SimpleNamespace(tokenizer=folder.tokenizer(), console=Console(quiet=True))
+    dataset = TextDataset(folder.configuration(), Corpora([[pair]], [pair], ""))
+    batch = dataset._validator([pair], start, (None, None)).corpus.batch([0])
+    assert {*PLACEHOLDERS} & {*start.tokenizer.source_pieces(batch.source[0].tolist())}
 
 
 def test_training_with_placeholders_differs_and_resumes_exactly(run, train, tmp_path):

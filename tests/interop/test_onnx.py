@@ -19,10 +19,11 @@ from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
+from translucid.engines.onnx.conventions import refuse_without_packages
 from translucid.engines.onnx.states import state_layout
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
-from translucid.interop.onnx_export import Exported, export_onnx, refuse_without_packages
+from translucid.interop.onnx_export import PURPOSE, Exported, export_onnx
 from translucid.language.options import BiLSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
@@ -200,7 +201,7 @@ def test_unsupported_exports_are_refused(small_run, tmp_path, capsys, monkeypatc
     assert "there is no such folder" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UserError, match="needs the package onnxruntime"):
-        refuse_without_packages()
+        refuse_without_packages(PURPOSE)
 
 
 def test_other_kinds_of_models_are_refused():

@@ -135,7 +135,7 @@ def test_what_describes_an_exported_model(tmp_path, monkeypatch, joint, longest,
 
         save_decoder = save_encoder
 
-    monkeypatch.setattr(export, "refuse_without_packages", lambda: None)
+    monkeypatch.setattr(export, "refuse_without_packages", lambda what: None)
     monkeypatch.setattr(convert, "TranslatorGraphs", Graphs)
     monkeypatch.setattr(export, "_quantize", lambda file: quantized.append(file.name))
     tokenizer, out = Tokens(joint), tmp_path / "out"
@@ -192,7 +192,7 @@ def test_a_graph_has_at_most_two_gigabytes(tmp_path, monkeypatch, weights, fits)
         def save_encoder(self, file):
             raise FitsError
 
-    monkeypatch.setattr(export, "refuse_without_packages", lambda: None)
+    monkeypatch.setattr(export, "refuse_without_packages", lambda what: None)
     monkeypatch.setattr(convert, "TranslatorGraphs", Graphs)
     model = SimpleNamespace(parameters=lambda: [SimpleNamespace(numel=lambda: weights)])
     message = r"out: the model's weights take 2\.0 GB, a file of ONNX holds 2 GB\. Use `export_ctranslate2`"

@@ -114,9 +114,10 @@ def _mark_of(to: str) -> tuple[str, str]:
     elif to == "web":
         from translucid.interop.web.export import MARKER
     elif to == "onnx":
-        from translucid.interop.onnx_export import MARKER, refuse_without_packages
+        from translucid.engines.onnx.conventions import refuse_without_packages
+        from translucid.interop.onnx_export import MARKER, PURPOSE
 
-        refuse_without_packages()
+        refuse_without_packages(PURPOSE)
     else:
         from translucid.engines.ctranslate2.convert import MARKER
     return MARKER

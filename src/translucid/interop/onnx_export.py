@@ -10,7 +10,6 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +21,9 @@ from translucid.data.readers.corpus import sources_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions, length_limit
 from translucid.engines.ctranslate2.conventions import Quantization
-from translucid.engines.onnx.conventions import AFTER, DECODER, ENCODER, IDS, LOGITS, PACKAGES, TOKENS
+from translucid.engines.onnx.conventions import AFTER, DECODER, ENCODER, IDS, LOGITS, TOKENS, refuse_without_packages
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, replace, write_atomically
-from translucid.ground.errors import UserError, missing_package
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.engines.onnx.states import StateLayout
@@ -33,21 +32,12 @@ if TYPE_CHECKING:
 FACTS = "model.json"
 MARKER = FACTS, "a model exported to ONNX"
 """A file by which an exported folder is recognized, and the name of its kind."""
+PURPOSE = "an export to ONNX"
+"""What needs the packages, for error messages."""
 QUANTIZED = "MatMul", "Gemm", "Gather"
 """The operators whose weights become int8; those of recurrent layers stay float32."""
 LARGEST = 2_000_000_000
 """The largest size of a graph with its weights, in bytes: an ONNX file has at most 2 GiB."""
-
-
-def refuse_without_packages() -> None:
-    """Check, before any work, that the packages for an export are installed.
-
-    Raises:
-        UserError: a package is missing.
-    """
-    for name in PACKAGES:
-        if find_spec(name) is None:
-            raise missing_package("an export to ONNX", name, "onnx")
 
 
 def export_onnx(
@@ -77,7 +67,7 @@ def export_onnx(
         UserError: the model is of a kind that can't be exported or too large, a package is missing, or the folder
             exists already or can't be written.
     """
-    refuse_without_packages()
+    refuse_without_packages(PURPOSE)
     refuse_overwrite(out, overwrite, *MARKER)
     from translucid.engines.onnx.convert import TranslatorGraphs, positions_of
 
@@ -153,7 +143,7 @@ def _facts(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress the exporter's messages about optional packages and about its own deprecations."""
+    """Suppress the advice and the deprecations that onnxruntime prints when it quantizes."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

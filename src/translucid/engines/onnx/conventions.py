@@ -29,6 +29,17 @@ def is_installed() -> bool:
     return all(find_spec(name) is not None for name in PACKAGES)
 
 
+def refuse_without_packages(what: str) -> None:
+    """Check, before any work, that the packages are installed; `what` needs them.
+
+    Raises:
+        UserError: a package is missing.
+    """
+    for name in PACKAGES:
+        if find_spec(name) is None:
+            raise missing_package(what, name, "onnx")
+
+
 def refuse_unsupported(options: object) -> None:
     """Check that ONNX Runtime can run such models.
 
@@ -37,6 +48,4 @@ def refuse_unsupported(options: object) -> None:
     """
     if not is_supported(options):
         raise UserError("there is no ONNX graph for such a model", fix='Use `engine="torch"`.')
-    for name in PACKAGES:
-        if find_spec(name) is None:
-            raise missing_package('`engine="onnx"`', name, "onnx")
+    refuse_without_packages('`engine="onnx"`')

@@ -21,7 +21,8 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
-from translucid.engines.onnx import conventions, search, searching
+from translucid.engines.onnx import conventions, recording, search, searching
+from translucid.engines.onnx.graph import Graph
 from translucid.engines.onnx.searching import OnnxEngine
 from translucid.engines.tuning import all_configurations
 from translucid.models.build import build_model
@@ -216,7 +217,11 @@ def texts(run, engine="auto"):
 
 
 def test_graphs_are_kept_until_the_weights_change(run, tmp_path, monkeypatch):
-    assert texts(run) == ("onnx", texts(run, "torch")[1])
+    save, saved = searching._save, []
+    with monkeypatch.context() as patch:
+        patch.setattr(searching, "_save", lambda *arguments: saved.append(arguments) or save(*arguments))
+        assert texts(run) == ("onnx", texts(run, "torch")[1])
+    assert len(saved) == 1  # the difference is measured with the same graphs
     (graphs,) = (tmp_path / "cache" / "translucid" / "onnx").glob("[!.]*")
     with monkeypatch.context() as patch:
         patch.setattr(searching, "_save", None)  # fails if a graph is converted again
@@ -252,6 +257,13 @@ def test_our_own_search_computes_what_no_graph_can(run, monkeypatch, edit, probl
     assert texts(run) == ("torch", texts(run, "torch")[1])
     with pytest.raises(UserError, match=problem):
         Translator.load(run.path, "cpu", "onnx")
+
+
+def test_an_error_of_the_model_ends_the_log():
+    with pytest.raises(ZeroDivisionError):
+        recording.record(Graph(), lambda: 1 / 0, {}, {}, {})
+    assert recording.as_one_operation(lambda x: [x], None, 1) == [1]  # outside a log, it needs no handler
+    assert recording._current.get() is None
 
 
 def test_models_without_graphs_are_refused():

@@ -80,8 +80,10 @@ def record(
         for example in (first, second):
             with _Log() as log:
                 token = _current.set(log)
-                results.append(function(**example))
-                _current.reset(token)
+                try:
+                    results.append(function(**example))
+                finally:
+                    _current.reset(token)
             logs.append(log.entries)
             operations_of_logs.append([entry.operation for entry in log.entries])
     if operations_of_logs[0] != operations_of_logs[1]:
@@ -268,7 +270,10 @@ def _merged(first: Any, second: Any, values: Mapping[int, Value]) -> Any:
 
 def _are_equal(first: Tensor, second: Tensor) -> bool:
     """Return whether constants are equal; NaN equals itself."""
-    return first.shape == second.shape and bool(((first == second) | ((first != first) & (second != second))).all())
+    if first.shape != second.shape:
+        return False
+    both_nan = first.isnan() & second.isnan()
+    return bool((both_nan | (first == second)).all())
 
 
 def _depends_on_inputs(x: Any) -> bool:

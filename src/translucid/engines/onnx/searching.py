@@ -185,14 +185,23 @@ class OnnxEngine:
             UserError: there are no graphs for the model, or a package is missing.
         """
         _save(torch_engine, tokenizer, folder, tuned.considered)
-        save_difference(folder, cls.difference_from(torch_engine, tokenizer))
+        engine = None
+        if tuned.considered == "all pieces":
+            longest = torch_engine.model.max_length
+            engine = cls(folder, tokenizer, lambda: torch_engine, longest=longest)
+        save_difference(folder, cls.difference_from(torch_engine, tokenizer, engine))
 
     @classmethod
-    def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:
-        """Return the difference between the model of the PyTorch engine and its graphs, in nats a token."""
-        full_engine = cls.of(torch_engine, tokenizer)
+    def difference_from(
+        cls, torch_engine: TorchEngine, tokenizer: Tokenizer, engine: OnnxEngine | None = None
+    ) -> float:
+        """Return the difference between the model of the PyTorch engine and its graphs, in nats a token.
+
+        `engine`: one with graphs of the model in which all pieces are candidates; converted now by default.
+        """
+        engine = engine or cls.of(torch_engine, tokenizer)
         longest = torch_engine.model.max_length or POSITIONS
-        return largest_difference(torch_engine.forced, full_engine.stepwise, tokenizer, longest)
+        return largest_difference(torch_engine.forced, engine.stepwise, tokenizer, longest)
 
     def decode(self, request: SearchRequest[list[int]]) -> list[list[Hypothesis]]:
         """Return up to `nbest` hypotheses for each sentence."""

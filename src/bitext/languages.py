@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -210,3 +210,14 @@ def same_language(first: str, second: str) -> bool:
         return True
     a, b = (subtags(usual_code(code) or code) for code in (first, second))
     return a == b or (a[0] == b[0] and 1 in (len(a), len(b)))
+
+
+def matching_code(language: str, codes: Iterable[str]) -> str | None:
+    """Return the code that equals a language's or, if there is none, the first one of the same language."""
+    compatible = None
+    for code in codes:
+        if code.lower() == language.lower():
+            return code
+        if compatible is None and same_language(code, language):
+            compatible = code
+    return compatible

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
+ALONE = "\0"
+"""The name of the document of a pair that belongs to none; no XML file contains this character."""
+
 
 class _Texts(NamedTuple):
     source: str

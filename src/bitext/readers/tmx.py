@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from bitext.errors import UserError
-from bitext.languages import Languages, same_language, usual_code
+from bitext.languages import Languages, matching_code, same_language, usual_code
+from bitext.pair import ALONE
 from bitext.readers.lines import OnBad, report_bad_line
 from bitext.readers.xml_elements import UNIT_FIX, Element, corpus_units, inline_text
 
 MAX_LANGUAGES = 100
 """The most languages that are collected from a file."""
 NAMESPACES = {"http://www.lisa.org/tmx14": ""}
-ALONE = "\0"
-"""The name of the document of a unit that belongs to none; no XML file contains this character."""
 LANGUAGE = "xml:lang", "lang"
 """The attributes that name the language of a text, in TMX 1.4 and in older versions."""
 
@@ -138,14 +137,3 @@ class _Memory:
         source, target = [usual_code(code) or code for code in [*self.codes, "en", "es"][:2]]
         fix = f"Name them after the file, as in {self.path.name}:{source}-{target}."
         return UserError(what, file=self.path, line=line, fix=fix)
-
-
-def matching_code(language: str, codes: Iterable[str]) -> str | None:
-    """Return the code that equals a language's or, if there is none, the first one of the same language."""
-    compatible = None
-    for code in codes:
-        if code.lower() == language.lower():
-            return code
-        if compatible is None and same_language(code, language):
-            compatible = code
-    return compatible

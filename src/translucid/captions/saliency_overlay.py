@@ -30,7 +30,6 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
-from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.special import SPELLINGS
 from translucid.inspection.forced_decoding import inspecting_pass
@@ -38,6 +37,7 @@ from translucid.inspection.inspected import Inspected, title_of
 from translucid.inspection.rendering.html import document
 from translucid.inspection.rendering.saving import save_maps
 from translucid.inspection.rendering.terminal import SHADES, bar, brightness_color, strong_shares
+from translucid.layers.variants import Method
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,11 +12,11 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.run_kinds import configuration_of
-from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import has_pytorch, require_pytorch
+from translucid.layers.variants import Method
 
 if TYPE_CHECKING:
     from bitext.languages import Languages

@@ -12,7 +12,6 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.run_kinds import configuration_of
 from translucid.engines import ALLOWED
-from translucid.engines.agreement import refuse_disagreement
 from translucid.ground.atomic import refuse_overwrite
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -325,6 +324,7 @@ def _refuse_edited(torch_engine: TorchEngine, tokenizer: Tokenizer, run: Path) -
     Raises:
         UserError: its equations were edited, so that the exported model would translate differently.
     """
+    from translucid.engines.agreement import refuse_disagreement
     from translucid.engines.ctranslate2.conventions import is_supported
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
 

@@ -39,10 +39,10 @@ from translucid.cli.arguments import pair_up, refuse_to_save
 from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import configuration_of, view_of
-from translucid.evaluation.alignment_error import Method
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import ENDINGS, refuse_untranslated
+from translucid.layers.variants import Method
 
 if TYPE_CHECKING:
     from translucid.api.translation import SentenceInContext, Translation

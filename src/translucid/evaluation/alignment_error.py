@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pydantic import Field
 
@@ -16,12 +16,10 @@ from bitext.words import linked_words
 from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
+from translucid.layers.variants import Method
 
 Links: TypeAlias = list[tuple[int, int]]
 """Pairs of a source word and a target word, counted from 0."""
-
-Method: TypeAlias = Literal["weights", "norms", "contributions"]
-"""The relation of target to source words: attention weights, norm-based attention, or contributions (ALTI)."""
 
 
 class AlignmentOptions(OptionGroup):

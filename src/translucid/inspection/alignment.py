@@ -21,13 +21,13 @@ from translucid.evaluation.alignment_error import (
     AlignmentScore,
     Gold,
     Links,
-    Method,
     alignment_score,
 )
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.word_weights import WordWeights
 from translucid.inspection.words import span_ranges, word_spans
 from translucid.kernels.devices import preserve_random_state
+from translucid.layers.variants import Method
 from translucid.models.protocol import SequenceModel
 
 UPDATES, MOST_UPDATES, BATCH = 400, 1500, 64

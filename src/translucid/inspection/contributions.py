@@ -32,9 +32,9 @@ from torch import Tensor, nn
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.attention.points import Record, recording
 from translucid.decoding.maps import forced_features
-from translucid.evaluation.alignment_error import Method
 from translucid.ground.errors import UserError
 from translucid.layers.residual import Residual
+from translucid.layers.variants import Method
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.protocol import Maps, SequenceModel
 from translucid.models.transformer import BlockStacks, DecoderBlock, EncoderBlock

@@ -22,7 +22,6 @@ from torch import Tensor
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.maps import chosen_maps, rollout
-from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
@@ -38,6 +37,7 @@ from translucid.inspection.words import (
     word_map,
     word_spans,
 )
+from translucid.layers.variants import Method
 from translucid.models.protocol import Maps
 
 

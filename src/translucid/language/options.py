@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from translucid.ground.errors import UserError
-from translucid.models.kinds import OfKind, resolved
-from translucid.models.model_shape import ModelShape
+from translucid.models.kinds import resolved
+from translucid.models.model_shape import ModelShape, OfKind
 
 if TYPE_CHECKING:
     from torch import nn

@@ -1,4 +1,4 @@
-"""The names of the variants of layers, which options import without loading PyTorch."""
+"""The names of variants of layers, and of what is read from them; commands import them without PyTorch and Pydantic."""
 
 from typing import Literal, TypeAlias
 
@@ -9,3 +9,6 @@ arXiv 1606.08415)."""
 Sinusoids: TypeAlias = Literal["sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor"]
 """The arrangement of sinusoids in `positions.py`: that of the paper, of Hugging Face's Marian models, or of
 Tensor2Tensor, Marian itself, M2M100 and NLLB."""
+
+Method: TypeAlias = Literal["weights", "norms", "contributions"]
+"""The relation of target to source words: attention weights, norm-based attention, or contributions (ALTI)."""

@@ -16,14 +16,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
-
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import BaseModel
 
 GROUP = "translucid.kinds"
 """The group of entry points."""
@@ -145,37 +141,3 @@ def options_of_kind(kind: object) -> type[BaseModel] | None:
                 options: type[BaseModel] = resolved(task.kinds[kind])
                 return options
     return None
-
-
-@dataclass(frozen=True)
-class OfKind:
-    """Marks a field that has the options of a kind of model: its value's `kind` decides on the class."""
-
-    default: str
-    """The kind of settings that do not name one."""
-    among: tuple[str, ...] = ()
-    """The kinds that the field may have; all by default."""
-
-    def kinds(self) -> list[str]:
-        """Return the kinds that the core and our extensions have for the field."""
-        return [*self.among] or list(chain.from_iterable(task.kinds for task in tasks()))
-
-    def options_of(self, settings: object) -> type[BaseModel] | None:
-        """Return the class of the options for some settings; None if there is no such kind."""
-        kind = settings.get("kind", self.default) if isinstance(settings, dict) else self.default
-        return None if self.among and kind not in self.among else options_of_kind(kind)
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self._options, handler(source))
-
-    def _options(self, value: Any) -> Any:
-        if value is None or isinstance(value, BaseModel):
-            return value
-        if not isinstance(value, dict):
-            raise PydanticKnownError("model_attributes_type")
-        options = self.options_of(value)
-        if options is None:
-            raise PydanticCustomError(
-                "unknown_kind", "no such kind", {"kind": str(value["kind"]), "kinds": self.kinds()}
-            )
-        return options.model_validate(value)

@@ -9,8 +9,7 @@ from pydantic import BaseModel, Field, SerializeAsAny, model_validator
 
 from translucid.ground.errors import UserError
 from translucid.layers.variants import Sinusoids
-from translucid.models.kinds import OfKind
-from translucid.models.model_shape import BlocksShape, ModelShape, stacked
+from translucid.models.model_shape import BlocksShape, ModelShape, OfKind, stacked
 
 if TYPE_CHECKING:
     from torch import nn

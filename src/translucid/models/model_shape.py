@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.layers.variants import Nonlinearity
-from translucid.models.kinds import resolved
+from translucid.models.kinds import options_of_kind, resolved, tasks
 
 if TYPE_CHECKING:
     from torch import nn
@@ -173,3 +176,37 @@ def stacked(encoder: int, decoder: int, heads: int) -> dict[str, int]:
     for layer in range(decoder):
         names += [f"decoder.{layer}.self", f"decoder.{layer}.cross"]
     return dict.fromkeys(names, heads)
+
+
+@dataclass(frozen=True)
+class OfKind:
+    """Marks a field that has the options of a kind of model: its value's `kind` decides on the class."""
+
+    default: str
+    """The kind of settings that do not name one."""
+    among: tuple[str, ...] = ()
+    """The kinds that the field may have; all by default."""
+
+    def kinds(self) -> list[str]:
+        """Return the kinds that the core and our extensions have for the field."""
+        return [*self.among] or list(chain.from_iterable(task.kinds for task in tasks()))
+
+    def options_of(self, settings: object) -> type[BaseModel] | None:
+        """Return the class of the options for some settings; None if there is no such kind."""
+        kind = settings.get("kind", self.default) if isinstance(settings, dict) else self.default
+        return None if self.among and kind not in self.among else options_of_kind(kind)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._options, handler(source))
+
+    def _options(self, value: Any) -> Any:
+        if value is None or isinstance(value, BaseModel):
+            return value
+        if not isinstance(value, dict):
+            raise PydanticKnownError("model_attributes_type")
+        options = self.options_of(value)
+        if options is None:
+            raise PydanticCustomError(
+                "unknown_kind", "no such kind", {"kind": str(value["kind"]), "kinds": self.kinds()}
+            )
+        return options.model_validate(value)

@@ -22,14 +22,14 @@ from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UPGRADING, UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.kernels.devices import certainly_cpu, choose_device
-from translucid.models.kinds import OfKind, resolved, task_of, tasks
+from translucid.models.kinds import resolved, task_of, tasks
 from translucid.models.model_options import (
     AttentionOnlyOptions,
     ContextualOptions,
     RecurrentOptions,
     TransformerOptions,
 )
-from translucid.models.model_shape import ModelShape
+from translucid.models.model_shape import ModelShape, OfKind
 from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import languages_of
 from translucid.runs.presets import all_presets, preset_named

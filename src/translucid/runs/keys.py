@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, get_args, get
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from translucid.models.kinds import OfKind, options_of_kind
+from translucid.models.kinds import options_of_kind
+from translucid.models.model_shape import OfKind
 from translucid.runs.configuration import Configuration
 from translucid.runs.presets import all_presets
 

@@ -22,9 +22,8 @@ from bitext.documents.strings.plural_forms import ORDER, categories, place_of_fo
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xliff import agree
 from bitext.errors import UserError
-from bitext.languages import Languages, usual_code
+from bitext.languages import Languages, matching_code, usual_code
 from bitext.protected_spans import Edit
-from bitext.readers.tmx import matching_code
 
 _UNTRANSLATED = ("new", "")
 """The states of a translation that is only a copy of the source."""

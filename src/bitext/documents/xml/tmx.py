@@ -20,8 +20,8 @@ from bitext.documents.xml.xml_file import (
     with_attributes,
 )
 from bitext.errors import UserError
-from bitext.languages import Languages, same_language, usual_code
-from bitext.readers.tmx import LANGUAGE, NAMESPACES, language_of, matching_code
+from bitext.languages import Languages, matching_code, same_language, usual_code
+from bitext.readers.tmx import LANGUAGE, NAMESPACES, language_of
 from bitext.readers.xml_elements import Element
 
 _CONFIDENCE, _DOUBT = "x-translucid-confidence", "x-translucid-doubt"

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from zlib import crc32
 
-from bitext.languages import Languages, usual_code
-from bitext.pair import Pair
+from bitext.languages import Languages, matching_code, usual_code
+from bitext.pair import ALONE, Pair
 from bitext.readers.file_kinds import PAIR_ENDINGS, ending_of, is_file, refuse_as_pairs
 from bitext.readers.lines import (
     LONGEST_LINE,
@@ -32,9 +32,6 @@ from bitext.readers.lines import (
     one_line,
     report_bad_line,
 )
-from bitext.readers.po import read_po
-from bitext.readers.tmx import ALONE, matching_code, read_tmx
-from bitext.readers.xliff import read_xliff
 from translucid.ground.atomic import replace
 from translucid.ground.errors import UserError, missing_package
 
@@ -318,10 +315,16 @@ def _rows(file: str, languages: Languages, on_bad: OnBad) -> Iterator[Row]:
         case ".jsonl":
             return _jsonl(path, on_bad)
         case ".tmx":
+            from bitext.readers.tmx import read_tmx
+
             return (Row(*row) for row in read_tmx(path, languages, on_bad))
         case ".po":
+            from bitext.readers.po import read_po
+
             return (Row(*row) for row in read_po(path, on_bad))
         case ".xliff" | ".xlf":
+            from bitext.readers.xliff import read_xliff
+
             return (Row(*row) for row in read_xliff(path, languages, on_bad))
         case ".parquet":
             return (Row(*row) for row in read_parquet(path, languages, on_bad))

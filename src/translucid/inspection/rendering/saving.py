@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import output, write_output
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected, page, title_of
@@ -18,6 +17,7 @@ from translucid.inspection.lens import NOTE, DecoderLens, Lens, html_table, html
 from translucid.inspection.patching import Patching, html_tables
 from translucid.inspection.rendering.file_formats import ENDINGS, refuse_picture, refuse_untranslated
 from translucid.inspection.rendering.html import document
+from translucid.layers.variants import Method
 
 
 def save(

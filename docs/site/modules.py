@@ -16,7 +16,7 @@ ROOMS = {
     "data": "Readers, tokenizers, batches, cleaning.",
     "corpora": "The phrasebook: a generated corpus with gold alignments.",
     "decoding": "Greedy search, beam search and sampling.",
-    "evaluation": "BLEU, chrF, TER, alignment error rate, calibration.",
+    "evaluation": "BLEU, chrF, chrF++, TER, alignment error rate, calibration.",
     "inspection": "Attention maps, alignments, explanations, plots.",
     "terminology": "Term lists, matching, inflected forms, usage.",
     "runs": "Configuration, presets, the run folder.",

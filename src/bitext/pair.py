@@ -18,6 +18,8 @@ class Pair(_Texts):
 
     document: int | None = None
     """The unique number of the document; None for a pair without a document, or if documents are not read."""
+    references: tuple[str, ...] = ()
+    """Further translations of the source, which some test sets have."""
 
     def of_document(self, number: int | None) -> Self:
         """Set the number of the document, and return the pair."""

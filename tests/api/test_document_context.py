@@ -165,7 +165,7 @@ def test_a_test_set_is_scored_with_its_context(context_run, tmp_path, capsys):
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command = ["evaluate", context_run, tmp_path / "test.jsonl", "--json", "--device", "cpu"]
     scores = json.loads(call(capsys, *command)[1])
-    alone = json.loads(call(capsys, *command, "--context", "none")[1])
+    alone = json.loads(call(capsys, *command, "--lines", "separate")[1])
     assert scores["chrF"]["value"] > 99 > alone["chrF"]["value"]
     assert scores["perplexity"] < 1.1 < alone["perplexity"]
 

@@ -66,7 +66,7 @@ def test_several_systems_are_a_table(call, corpus, tmp_path):
     result = call("compare", *files, "--format", "markdown")
     assert result.code == 0
     header, rule, *rows = result.out.splitlines()[:5]
-    assert header == "| system | BLEU | p | chrF | p | TER | p |"
+    assert header == "| system | BLEU | p | chrF | p | chrF++ | p | TER | p |"
     assert rule == "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     cells = [row.strip("| ").split(" | ") for row in rows]
     assert [cell[0].rpartition("/")[2] for cell in cells] == ["right", "empty", "again"]

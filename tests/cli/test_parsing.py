@@ -52,6 +52,9 @@ def test_the_two_sides_of_a_corpus_are_joined_whatever_the_case_of_endings():
     files = ["A.TSV.GZ", "x.en.GZ", "x.ES.GZ", "-", "b.{en,es}", "C.Tmx", "y.en", "y.es"]
     joined = ["A.TSV.GZ", "x.{en,ES}.GZ", "-", "b.{en,es}", "C.Tmx", "y.{en,es}"]
     assert pair_up(files) == joined
+    official = ["d/eng_Latn.devtest", "d/spa_Latn.devtest", "newstest2019-src.eng.txt", "newstest2019-ref.spa.txt"]
+    flores, ntrex = "d/{eng_Latn,spa_Latn}.devtest", "newstest2019-{src.eng,ref.spa}.txt"
+    assert pair_up(official) == pair_up([flores, ntrex]) == [flores, ntrex]
     for paths in (["x.en"], ["x.en", "z.es"], ["x.en", "x.es.gz"], ["x.en", "a.tsv"]):
         with pytest.raises(UserError, match=r"x\.en: is one side of a corpus, its partner is missing"):
             pair_up(paths)

@@ -73,14 +73,14 @@ def test_differences_that_cancel_are_not_significant():
 def test_too_few_differences_are_not_tested():
     comparison = compared([*BAD[:5], *REFERENCES[5:]], REFERENCES)
     assert comparison.equal == 39
-    assert [row.tested for row in comparison.metrics] == [None] * 3
+    assert [row.tested for row in comparison.metrics] == [None] * 4
     assert any("too few differ to test" in str(part) for part in comparison.render())
     assert [difference.number for difference in comparison.apart] == [1]
 
 
 def test_sentences_that_differ_most_come_first():
     comparison = compared(WORSE, BAD, samples=2, significance=False)
-    assert [row.tested for row in comparison.metrics] == [None] * 3
+    assert [row.tested for row in comparison.metrics] == [None] * 4
     better, worse = comparison.apart[:2], comparison.apart[2:]
     assert [difference.a for difference in better] == ["nada", "nada"]
     assert all(difference.chrf_b > difference.chrf_a for difference in better)

@@ -17,6 +17,8 @@ def test_figures_are_those_of_sacrebleu():
     by_name = {score.name: score for score in corpus_scores(HYPOTHESES, [REFERENCES])}
     assert by_name["BLEU"].value == pytest.approx(sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score)
     assert by_name["chrF"].value == pytest.approx(sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score)
+    words = sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES], word_order=2)
+    assert by_name["chrF++"].value == pytest.approx(words.score) and "nw:2" in by_name["chrF++"].signature
     assert by_name["TER"].value == pytest.approx(sacrebleu.corpus_ter(HYPOTHESES, [REFERENCES]).score)
     assert by_name["BLEU"].signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
 
@@ -32,14 +34,14 @@ def test_more_references_increase_the_scores():
 
 def test_case_sensitivity_and_signature_of_all_three_metrics():
     uppercase = [text.upper() for text in HYPOTHESES]
-    bleu, chrf, ter = cased = corpus_scores(uppercase, [HYPOTHESES])
+    bleu, chrf, chrf_words, ter = cased = corpus_scores(uppercase, [HYPOTHESES])
     assert bleu.value < 5
-    assert chrf.value < 5
+    assert max(chrf.value, chrf_words.value) < 5
     assert ter.value == 100
     assert all("case:mixed" in score.signature for score in cased)
-    bleu, chrf, ter = folded = corpus_scores(uppercase, [HYPOTHESES], lowercase=True)
+    bleu, chrf, chrf_words, ter = folded = corpus_scores(uppercase, [HYPOTHESES], lowercase=True)
     assert bleu.value == pytest.approx(100)
-    assert chrf.value == pytest.approx(100)
+    assert chrf.value == chrf_words.value == pytest.approx(100)
     assert ter.value == 0
     assert all("case:lc" in score.signature for score in folded)
 
@@ -93,7 +95,7 @@ def test_buckets_are_scored_like_the_test_set():
     ):
         result = evaluate(["a b c", "d e"], hypotheses, [HYPOTHESES], lengths=True, **options)
         (row,) = result.by_length
-        bleu, chrf, _ = result.scores
+        bleu, chrf, *_ = result.scores
         assert (row.bleu, row.chrf) == pytest.approx((bleu.value, chrf.value))
 
 
@@ -114,7 +116,7 @@ def test_a_blank_line_is_no_reference_where_there_is_another():
     single = [score.value for score in corpus_scores(HYPOTHESES[:1], [REFERENCES[:1]])]
     assert [score.value for score in corpus_scores(HYPOTHESES[:1], sets)] == pytest.approx(single)
     # TER divides by the mean length of the references, which a reference of no words halves.
-    assert corpus_scores(HYPOTHESES[:1], [REFERENCES[:1], [""]])[2].value == pytest.approx(2 * single[2])
+    assert corpus_scores(HYPOTHESES[:1], [REFERENCES[:1], [""]])[3].value == pytest.approx(2 * single[3])
     assert without_blank([["", "a"], ["b", " "]]) == [[None, "a"], ["b", None]]
     assert without_blank([["", "a"]]) == [["", "a"]]  # each sentence keeps one reference
     assert without_blank([["a"], ["b", "c"]]) == [["a"], ["b", "c"]]  # rejected when scored

@@ -5,7 +5,7 @@ import pytest
 import sacrebleu
 from sacrebleu.significance import PairedTest
 
-from translucid.evaluation.metrics import metrics
+from translucid.evaluation.metrics import METRICS, metrics, plain_name
 from translucid.evaluation.system_table import DirectionTable, Row, Score, System, SystemTable, system_table
 
 REFERENCES = [[f"the {word} cat sat on the mat number {i}" for i, word in enumerate("abcdefgh")]]
@@ -20,11 +20,11 @@ SIMILAR = System("other", [REFERENCES[0][:1] + BASE.outputs[0][1:]])
 def test_scores_and_tests_of_single_runs_are_those_of_sacrebleu():
     systems = [BASE, System("dogs", [DOGS]), System("hats", [HATS]), SIMILAR]
     table = system_table(systems, REFERENCES)
-    by_name = {metric.__class__.__name__: metric for metric in metrics()}
+    by_name = dict(zip(METRICS, metrics(), strict=True))
     outputs = [(system.name, system.outputs[0]) for system in systems]
     signatures, expected = PairedTest(outputs, by_name, REFERENCES, "bs")()
     for name, signature in signatures.items():
-        metric = name.rstrip("2")
+        metric = plain_name(name)
         assert table.signatures[metric] == str(signature)
         for row, result in zip(table.systems, expected[name], strict=True):
             score = row.scores[metric]
@@ -35,7 +35,9 @@ def test_scores_and_tests_of_single_runs_are_those_of_sacrebleu():
     wrong = [System("a", [["x"] * 8]), System("b", [["y"] * 8])]
     assert system_table(wrong, REFERENCES).systems[1].scores["BLEU"].p_value is None
     untested = system_table(systems, REFERENCES, significance=False)
-    assert untested.cells()[0] == ["system", "BLEU", "chrF", "TER"] and "bs:" not in untested.signatures["BLEU"]
+    assert (
+        untested.cells()[0] == ["system", "BLEU", "chrF", "chrF++", "TER"] and "bs:" not in untested.signatures["BLEU"]
+    )
 
 
 def test_several_seeds_are_one_row_whose_test_counts_the_choice_of_seeds():
@@ -125,6 +127,6 @@ def test_directions_are_rows_with_trained_and_zero_shot_ones_apart():
     assert record["zero_shot"] == {"fr-de": ["out"]}
     assert record["mean"]["trained"]["out"]["BLEU"]["value"] == second.value
     assert set(record["mean"]) == {"trained", "zero-shot"}
-    assert table.markdown().count("| --- |") == 2 and table.latex().count(r"\begin{tabular}{lrrr}") == 2
+    assert table.markdown().count("| --- |") == 3 == table.latex().count(r"\begin{tabular}{lrrr}")
     everywhere = DirectionTable({"fr-de": tables["fr-de"]}, {"fr-de": ["base.txt", "out"]})
     assert everywhere.cells("chrF")[1][0][0] == "fr-de (zero-shot)"

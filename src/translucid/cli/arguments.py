@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
+from bitext.languages import usual_code
 from bitext.readers.file_kinds import (
     PAIR_ENDINGS,
     is_file,
@@ -20,7 +21,8 @@ from bitext.readers.file_kinds import (
     without_packing,
 )
 from bitext.reading import reading
-from translucid.data.readers.corpus import CorpusName, refuse_wrong_languages
+from translucid.data.readers.corpus import CorpusName, refuse_wrong_languages, sides
+from translucid.data.readers.test_sets import is_test_set
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import refuse_picture
@@ -41,10 +43,12 @@ def name_and_number(value: str, number: str = r"\d{1,9}", *, is_path: bool = Fal
 def pair_up(files: Sequence[str]) -> list[str]:
     """Join the two sides of a Moses pair that the shell has expanded: `x.en x.de`, from `x.{en,de}`, is one corpus.
 
-    The languages in the name of a corpus, as in `x.{en,de}:en-de`, stay.
+    The codes of the languages may be anywhere in the names, as in those of official test sets: `eng_Latn.devtest` and
+    `spa_Latn.devtest` of FLORES, `newstest2019-src.eng.txt` and `newstest2019-ref.spa.txt` of NTREX. The languages in
+    the name of a corpus, as in `x.{en,de}:en-de`, stay.
     """
     corpora: list[str] = []
-    unpaired: tuple[str, str, str] | None = None
+    unpaired: tuple[str, str] | None = None
     for name in files:
         refuse_wrong_languages(name)
         corpus = CorpusName.parse(name)
@@ -53,25 +57,56 @@ def pair_up(files: Sequence[str]) -> list[str]:
         uncompressed = without_packing(file)
         ending = file[len(uncompressed) :] + corpus.suffix
         # Braces name both sides; a name without an ending, such as `-`, is a corpus, too.
-        if uncompressed.lower().endswith((*PAIR_ENDINGS, "}")) or not Path(uncompressed).suffix:
+        is_one_file = uncompressed.lower().endswith(PAIR_ENDINGS) or not Path(uncompressed).suffix
+        if is_one_file or is_test_set(name) or len(sides(file)) == 2:
             corpora.append(name)
             continue
-        stem, language = uncompressed.rsplit(".", 1)
         if unpaired is None:
-            unpaired = stem, language, ending
-        elif unpaired[0] == stem and unpaired[2] == ending:
-            corpora.append(f"{stem}.{{{unpaired[1]},{language}}}{ending}")
+            unpaired = uncompressed, ending
+        elif unpaired[1] == ending and (joined := _joined(unpaired[0], uncompressed)):
+            corpora.append(f"{joined}{ending}")
             unpaired = None
         else:
             break  # the file that waits has no partner, which is reported below
     if unpaired is not None:
-        stem, language, ending = unpaired
+        file, ending = unpaired
+        stem, language = file.rsplit(".", 1)
         raise UserError(
             "is one side of a corpus, its partner is missing",
-            file=f"{stem}.{language}{ending}",
+            file=f"{file}{ending}",
             fix=f"Give both sides, as {stem}.{{{language},xx}}{ending}, or a .tsv or .jsonl file.",
         )
     return corpora
+
+
+_SIDES = ("src", "ref")
+"""Parts of the names of two files that are the source and the references of a test set."""
+
+
+def _joined(first: str, second: str) -> str | None:
+    """Return the names of two files as one with braces, if they differ only in languages, or have the same stem.
+
+    >>> _joined("x.en", "x.de"), _joined("eng_Latn.devtest", "spa_Latn.devtest"), _joined("x.en", "z.de")
+    ('x.{en,de}', '{eng_Latn,spa_Latn}.devtest', None)
+    """
+    stem, language = first.rsplit(".", 1)
+    second_stem, second_language = second.rsplit(".", 1)
+    if stem == second_stem:
+        return f"{stem}.{{{language},{second_language}}}"
+    first_parts, second_parts = re.split(r"([./-])", first), re.split(r"([./-])", second)
+    if len(first_parts) != len(second_parts):
+        return None
+    differing = []
+    for i, (one, other) in enumerate(zip(first_parts, second_parts, strict=True)):
+        if one != other:
+            if (one, other) != _SIDES and not (usual_code(one) and usual_code(other)):
+                return None
+            differing.append(i)
+    start, end = differing[0], differing[-1] + 1
+    if "/" in first_parts[start:end]:  # braces name files of one folder, or folders
+        return None
+    middles = "".join(first_parts[start:end]), "".join(second_parts[start:end])
+    return f"{''.join(first_parts[:start])}{{{','.join(middles)}}}{''.join(first_parts[end:])}"
 
 
 def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str] = ()) -> None:

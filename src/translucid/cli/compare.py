@@ -16,7 +16,7 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.printing import print_scores
 from translucid.cli.run_kinds import configuration_of
-from translucid.data.readers.corpus import read_lines, read_pairs, sources_of, targets_of
+from translucid.data.readers.corpus import read_lines, read_pairs, references_of, sources_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -79,9 +79,9 @@ def compare(
     standard deviation over its seeds; its p-values count the choice of seeds, too. Multilingual runs are compared in
     each direction of the test files, whose names end with their languages.
 
-    BLEU, chrF and TER and the two tests of their differences are sacreBLEU's: paired bootstrap resampling with 1,000
-    samples and approximate randomization with 10,000. A p-value is the probability of a difference as large between
-    systems that are equally good. Runs translate each line as it is, as with `translucid evaluate`.
+    BLEU, chrF, chrF++ and TER and the two tests of their differences are sacreBLEU's: paired bootstrap resampling with
+    1,000 samples and approximate randomization with 10,000. A p-value is the probability of a difference as large
+    between systems that are equally good. Runs translate each line as it is, as with `translucid evaluate`.
 
     Each occurrence of a word that translation and reference share is correct. F1 of words is reported by their
     frequency in the text of --frequencies, which is best the training text.
@@ -238,7 +238,7 @@ def _compare_directions(
                 lines = _lines_of(system.folders[0], total)
                 outputs.append(System(system.name, [lines[first : first + len(pairs)]]))
         first += len(pairs)
-        references = without_blank([targets_of(pairs)])
+        references = without_blank(references_of(pairs))
         tables[name] = system_table(
             outputs,
             references,
@@ -302,7 +302,7 @@ def _prepared(
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
     from translucid.evaluation.system_table import system_table
 
-    sets = [targets_of(pairs)]
+    sets = references_of(pairs)
     for file in data.reference or []:
         sets.append(list(read_lines(file)))
     references = without_blank(sets)

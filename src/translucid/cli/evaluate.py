@@ -70,10 +70,14 @@ class Translation(NamedTuple):
     """Translation."""
 
     beam: option.Beam = None
-    lines: option.Lines = "sentences"
-    context: Annotated[
-        Literal["none"] | None, Option(help="Read each line by itself, if the run has document context.")
-    ] = None
+    lines: Annotated[
+        Literal["sentences", "whole", "separate"],
+        Option(
+            "--lines",
+            help="Translate sentence by sentence, or whole lines. separate: each line's sentences without document "
+            "context.",
+        ),
+    ] = "sentences"
     device: option.Device = "auto"
     engine: option.Engine = "auto"
     ensemble: option.Ensemble = None
@@ -115,7 +119,7 @@ def evaluate(
     terms: option.Terms,
     languages: option.Languages,
 ) -> None:
-    """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures, perplexity of the references.
+    """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures, perplexity.
 
     Lines are translated sentence by sentence, as by `translate`, unless --lines whole is given. The perplexity is per
     token of the model's own vocabulary, including end tokens: it compares models that share a tokenizer. With --terms,
@@ -142,6 +146,8 @@ def evaluate(
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
     refuse_twice(test, data.reference)
     flags = option.changed_flags(data, scoring, report, translation, terms)
+    if translation.lines == "separate":
+        flags["--lines separate"] = True
     refuse_together(flags)
     refuse_to_replace(report.hypotheses, report.overwrite)
     first_step, configuration = steps_of(run, translation.pivot, languages)
@@ -150,7 +156,7 @@ def evaluate(
     if view := view_of(configuration.model.reads, "evaluate"):
         view(run, configuration, data, scoring, report, translation)
         return
-    refuse_without_context(configuration, run, {"--context": translation.context})
+    refuse_without_context(configuration, run, {"--lines separate": translation.lines == "separate"})
     _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms, languages)
 
 
@@ -191,7 +197,7 @@ def _evaluate_translations(
     links = read_gold(data.gold, pairs) if data.gold else []
     device, engine, ensemble = translation.device, translation.engine, translation.ensemble or ()
     translator = Translator.open(RunFolder(run), configuration, device, engine, others=ensemble)
-    if translation.context == "none":
+    if translation.lines == "separate":
         translator = replace(translator, pipeline=replace(translator.pipeline, context=None))
     constrained = None
     if terms.terms:
@@ -202,7 +208,7 @@ def _evaluate_translations(
     scored_translator: AnyTranslator = translator
     if first_step:
         scored_translator = PivotTranslator(first_step.open(translator, device, engine), translator)
-    split, log = translation.lines == "sentences", Console(stderr=True)
+    split, log = translation.lines != "whole", Console(stderr=True)
     scored, texts = score(
         scored_translator,
         pairs,
@@ -355,7 +361,7 @@ def evaluate_directions(
         translator,
         pairs_by_direction,
         options,
-        split=translation.lines == "sentences",
+        split=translation.lines != "whole",
         perplexity=scoring.perplexity,
         tokenize=scoring.tokenize,
         lowercase=scoring.lowercase,

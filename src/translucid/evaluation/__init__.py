@@ -1,4 +1,4 @@
-"""How good translations are: BLEU, chrF and TER by sacreBLEU, over all sentences and by length."""
+"""How good translations are: BLEU, chrF, chrF++ and TER by sacreBLEU, over all sentences and by length."""
 
 from bitext.public_names import public_names
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.evaluation.breakdown import FrequencyRow, LengthRow, by_frequency, by_length
-from translucid.evaluation.metrics import DEFAULT, Criterion, ReferenceSets, corpus_scores, metrics, plain_name
+from translucid.evaluation.metrics import DEFAULT, METRICS, Criterion, ReferenceSets, corpus_scores, metrics, plain_name
 from translucid.ground.console import table_of, unbroken
 from translucid.ground.errors import UserError
 
@@ -238,7 +238,7 @@ def _significance_tests(
     tests: list[tuple[dict[str, Any], dict[str, list[Any]]]] = []
     for kind in ("bs", "ar"):  # paired bootstrap resampling, approximate randomization
         scorers = metrics(tokenize=tokenize, lowercase=lowercase)
-        by_name = {metric.__class__.__name__: metric for metric in scorers}
+        by_name = dict(zip(METRICS, scorers, strict=True))
         # sacreBLEU takes None for a missing reference, though its types do not say so.
         tests.append(PairedTest([("A", a), ("B", b)], by_name, references, kind)())  # type: ignore[arg-type]
     (signatures, bootstrap), (other_signatures, randomization) = tests

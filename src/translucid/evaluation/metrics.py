@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER with their signatures, computed by sacreBLEU (Post 2018, arXiv 1804.08771).
+"""BLEU, chrF, chrF++ and TER with their signatures, computed by sacreBLEU (Post 2018, arXiv 1804.08771).
 
 `Criterion` is the metric that decides between translations: BLEU, or chrF where BLEU can't distinguish them.
 `pairwise_chrf` scores all pairs of some texts and counts the n-grams of each text once.
@@ -58,7 +58,7 @@ ReferenceSets: TypeAlias = Sequence[Sequence[str | None]]
 """Sets of references with one reference per sentence, or None."""
 NGRAM = 4
 """The length of BLEU's longest n-grams; without a match of that length, BLEU is 0 however good a translation is."""
-METRICS = ("BLEU", "chrF", "TER")
+METRICS = ("BLEU", "chrF", "chrF++", "TER")
 """The names of the metrics that `metrics` returns."""
 SHARE = 0.1
 """The minimum share of sentences with a reference of that many words, so that BLEU is meaningful."""
@@ -71,7 +71,7 @@ class CorpusScore:
     """The score of one metric."""
 
     name: str
-    """`BLEU`, `chrF` or `TER`."""
+    """`BLEU`, `chrF`, `chrF++` or `TER`."""
     value: float
     """The score, 0 to 100; TER, an error rate, is best at 0 and may exceed 100."""
     signature: str
@@ -93,7 +93,7 @@ def corpus_scores(
         references: sets of references with one reference per sentence, or None.
         tokenize: sacreBLEU's tokenizer for BLEU, `none` for tokenized text; `bleu_tokenizer` chooses it if not given.
         language: the code of the language of the translations, if it is known.
-        lowercase: whether all three metrics ignore case.
+        lowercase: whether all metrics ignore case.
 
     Raises:
         TypeError: an argument is a text instead of a list.
@@ -110,7 +110,9 @@ def _corpus_score(metric: Metric, hypotheses: Sequence[str], references: Referen
 
 
 def metrics(*, tokenize: str = DEFAULT, lowercase: bool = False) -> list[Metric]:
-    """Return sacreBLEU's BLEU, chrF and TER; arguments as for `corpus_scores`.
+    """Return sacreBLEU's BLEU, chrF, chrF++ (Popović 2017, with words and pairs of words) and TER.
+
+    Arguments as for `corpus_scores`.
 
     Raises:
         UserError: the tokenizer is unknown or not installed.
@@ -124,6 +126,7 @@ def metrics(*, tokenize: str = DEFAULT, lowercase: bool = False) -> list[Metric]
         # `force` suppresses sacreBLEU's warning of tokenized text, which a user of `none` expects.
         bleu_metric(tokenize, lowercase=lowercase, force=tokenize == "none"),
         CHRF(lowercase=lowercase),
+        CHRF(lowercase=lowercase, word_order=2),
         TER(case_sensitive=not lowercase, normalized=unspaced, asian_support=unspaced),
     ]
 
@@ -191,8 +194,8 @@ def _script_of(references: Iterable[Sequence[str | None]]) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a metric without the beta of chrF2, which is in the signature."""
-    return name.rstrip("2")
+    """Return the name of a metric without the beta of chrF2 and chrF2++."""
+    return name.replace("chrF2", "chrF")
 
 
 def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:

@@ -11,7 +11,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from translucid.evaluation.breakdown import LengthRow, by_length
-from translucid.evaluation.metrics import CorpusScore, ReferenceSets, bleu_tokenizer, corpus_scores, long_enough
+from translucid.evaluation.metrics import (
+    METRICS,
+    CorpusScore,
+    ReferenceSets,
+    bleu_tokenizer,
+    corpus_scores,
+    long_enough,
+)
 from translucid.evaluation.quality_checks import LOOP
 from translucid.ground.console import table_of, unbroken
 
@@ -135,6 +142,10 @@ def evaluate(
     )
 
 
+_SHOWN = METRICS[:3]
+"""The metrics of the table of directions."""
+
+
 @dataclass(frozen=True)
 class DirectionScore:
     """The scores of one direction."""
@@ -166,7 +177,7 @@ class DirectionScores:
         """Return the means over the directions by name."""
         rates = [score.off_target for score in self.scores if score.off_target is not None]
         means: dict[str, float | None] = {}
-        for metric in ("BLEU", "chrF"):
+        for metric in _SHOWN:
             means[metric] = fmean(score.value(metric) for score in self.scores)
         return {**means, "off_target": fmean(rates) if rates else None}
 
@@ -180,17 +191,17 @@ class DirectionScores:
 
     def render(self) -> Iterator[RenderableType]:
         """Yield a table and texts for people."""
-        table = table_of("direction", figures=("sentences", "BLEU", "chrF", "off-target", "references"))
+        table = table_of("direction", figures=("sentences", *_SHOWN, "off-target", "references"))
         for score in self.scores:
             name = Text(score.name, "bold")
             if score.zero_shot:
                 name.append(" zero-shot", "dim")
             rates = _percent(score.off_target), _percent(score.references_off_target)
-            quality = f"{score.value('BLEU'):.2f}", f"{score.value('chrF'):.2f}"
+            quality = [f"{score.value(metric):.2f}" for metric in _SHOWN]
             table.add_row(name, f"{score.evaluation.sentences:,}", *quality, *rates)
         means = self.means()
         rate = _percent(means["off_target"])
-        table.add_row(Text("mean", "bold"), "", f"{means['BLEU']:.2f}", f"{means['chrF']:.2f}", rate, "")
+        table.add_row(Text("mean", "bold"), "", *(f"{means[metric]:.2f}" for metric in _SHOWN), rate, "")
         yield table
         yield Text(f"off-target: the language identified among {', '.join(self.languages)} is another one", "dim")
         signatures = [signature(score.evaluation) for score in self.scores]
@@ -204,10 +215,12 @@ class DirectionScores:
 
 
 def signature(evaluation: Evaluation) -> str:
-    """Return sacreBLEU's signatures of BLEU and chrF, and what was translated at a time."""
+    """Return sacreBLEU's signatures of BLEU, chrF and chrF++, and what was translated at a time."""
     signatures = {score.name: score.signature for score in evaluation.scores}
-    lines = f"; lines: {evaluation.lines}" if evaluation.lines else ""
-    return f"BLEU {signatures['BLEU']}; chrF {signatures['chrF']}{lines}"
+    parts = [f"{metric} {signatures[metric]}" for metric in _SHOWN]
+    if evaluation.lines:
+        parts.append(f"lines: {evaluation.lines}")
+    return "; ".join(parts)
 
 
 def _percent(rate: float | None) -> str:

@@ -316,7 +316,7 @@ def _latex(cell: str) -> str:
 
 SIGNIFICANT = 0.05
 """The p-value below which a score is marked."""
-SHOWN = METRICS[:2]
+SHOWN = METRICS[:3]
 """The metrics of the printed tables."""
 
 

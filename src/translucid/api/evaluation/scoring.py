@@ -12,7 +12,7 @@ from bitext.pair import Pair
 from translucid.api.pivot_translator import AnyTranslator
 from translucid.api.translator import Translator
 from translucid.data.document_context import document_sources
-from translucid.data.readers.corpus import Direction, label, sources_of, targets_of
+from translucid.data.readers.corpus import Direction, label, references_of, sources_of, targets_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.evaluation.metrics import without_blank
@@ -49,9 +49,9 @@ def score(
 
     Args:
         translator: the translator.
-        pairs: sources, each with its first reference.
+        pairs: sources, each with its references.
         options: how to search; the run's own settings by default.
-        references: further references, each for all sources.
+        references: further sets of references, each for all sources.
         split: whether to split sources into sentences, as `Translator.stream` does.
         perplexity: whether to compute the perplexity of the first references by forced decoding too; there is none of
             a translation through a pivot language.
@@ -72,7 +72,7 @@ def score(
     evaluation = evaluate(
         sources,
         texts,
-        without_blank([targets_of(pairs), *references]),
+        without_blank([*references_of(pairs), *references]),
         seconds=seconds,
         engine=str(translator.engine),
         lines="sentences" if split else "whole",
@@ -169,14 +169,14 @@ def score_terms(
         translator: the translator without terms.
         constrained: the translator with terms.
         terms: the terms to count.
-        pairs: sources, each with its first reference.
+        pairs: sources, each with its references.
         options: how to search; the run's own settings by default.
-        references: further references, each for all sources.
+        references: further sets of references, each for all sources.
         split: whether to split sources into sentences.
         console: shows the progress.
     """
     sources = sources_of(pairs)
-    all_references = without_blank([targets_of(pairs), *references])
+    all_references = without_blank([*references_of(pairs), *references])
     language = translator.configuration.data.languages[1]
 
     def term_score(translator: Translator) -> TermScore:

@@ -1,8 +1,9 @@
 """Sentence pairs streamed from .tsv, .jsonl, .tmx, .po, .xliff, .parquet files or Moses pairs `name.{en,de}`.
 
-The name of a corpus may end with the languages of its sides, as in `train.tsv:en-fr`. Lines that are not sentence pairs
-are optionally skipped, counted, and written to a file. A Parquet file has columns `source`, `target` and perhaps
-`document`, or one column `translation` with a text for each language, as data sets of the Hugging Face hub do.
+A corpus may also be a test set of sacreBLEU, `sacrebleu:wmt14/en-de`. The name of a file may end with the languages of
+its sides, as in `train.tsv:en-fr`. Lines that are not sentence pairs are optionally skipped, counted, and written to a
+file. A Parquet file has columns `source`, `target` and perhaps `document`, or one column `translation` with a text for
+each language, as data sets of the Hugging Face hub do.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product, zip_longest
 from pathlib import Path
@@ -32,6 +33,7 @@ from bitext.readers.lines import (
     one_line,
     report_bad_line,
 )
+from translucid.data.readers.test_sets import cached_set, is_test_set, problem_of_test_set
 from translucid.ground.atomic import replace
 from translucid.ground.errors import UserError, missing_package
 
@@ -63,8 +65,13 @@ class CorpusName(NamedTuple):
 
         >>> CorpusName.parse("eng-fra.tsv:en-fr")
         CorpusName(files='eng-fra.tsv', languages=('en', 'fr'))
+        >>> CorpusName.parse("sacrebleu:wmt14/en-de")
+        CorpusName(files='sacrebleu:wmt14/en-de', languages=('en', 'de'))
         >>> CorpusName.parse("C:\\train.tsv").languages
         """
+        if is_test_set(name):
+            match = _LANGUAGES.fullmatch(name.rpartition("/")[2])
+            return cls(name, (match[1], match[2]) if match else None)
         files, _, languages = name.rpartition(":")
         match = _LANGUAGES.fullmatch(languages)
         # The name of an existing file may end like this, too.
@@ -84,6 +91,8 @@ def problem_of_languages(name: str) -> tuple[str, str] | None:
     >>> problem_of_languages("train.tsv:EN-ES")
     ("has the languages 'EN-ES', which are no codes", 'Write train.tsv:en-es; codes are such as en, pt-BR and zh-Hans.')
     """
+    if is_test_set(name):
+        return problem_of_test_set(name)
     corpus = CorpusName.parse(name)
     if corpus.languages is None:
         files, _, written = name.rpartition(":")
@@ -223,6 +232,14 @@ def targets_of(pairs: Iterable[Pair]) -> list[str]:
     return [pair.target for pair in pairs]
 
 
+def references_of(pairs: Sequence[Pair]) -> list[list[str]]:
+    """Return the sets of references of pairs: their targets, and further ones with "" where a pair has fewer."""
+    sets = [targets_of(pairs)]
+    for number in range(max((len(pair.references) for pair in pairs), default=0)):
+        sets.append([pair.references[number] if number < len(pair.references) else "" for pair in pairs])
+    return sets
+
+
 class PlacedPair(NamedTuple):
     """A pair with its location."""
 
@@ -233,8 +250,15 @@ class PlacedPair(NamedTuple):
 
 
 def sides(file: str | Path) -> list[Path]:
-    """Return the files of a corpus: two for a Moses pair, otherwise one."""
+    """Return the files of a corpus: two for a Moses pair or a test set of sacreBLEU, otherwise one.
+
+    Raises:
+        UserError: there is no such test set, or it can't be downloaded.
+    """
     files = CorpusName.parse(str(file)).files
+    if is_test_set(files):
+        test_set = cached_set(files)
+        return [test_set.source, test_set.references[0]]
     if moses := _MOSES.match(files):
         return [Path(f"{moses['head']}{moses[side]}{moses['tail']}") for side in ("source", "target")]
     return [Path(files)]
@@ -249,6 +273,8 @@ class Row(NamedTuple):
     target: str
     document: object = None
     """A value that changes where another document begins."""
+    references: tuple[str, ...] = ()
+    """Further translations of the source."""
 
 
 def read_pairs(
@@ -271,8 +297,10 @@ def read_pairs(
     for file in files:
         number = crc32(str(file).encode("utf-8", "surrogatepass")) << _DOCUMENT_BITS
         last_document: object = _NO_DOCUMENT
-        for _, source, target, document in _rows(str(file), languages, on_bad):
+        for _, source, target, document, references in _rows(str(file), languages, on_bad):
             pair = Pair(source, target)
+            if references:
+                pair.references = references
             if documents and document is not ALONE:
                 if document != last_document:
                     number += 1
@@ -285,7 +313,7 @@ def placed_pairs(*files: str | Path, languages: Languages = (None, None), on_bad
     """Yield the pairs of `read_pairs`, each with its location."""
     for name in map(str, files):
         file = CorpusName.parse(name).files
-        for line, source, target, _ in _rows(name, languages, on_bad):
+        for line, source, target, *_ in _rows(name, languages, on_bad):
             yield PlacedPair(file, line, Pair(source, target))
 
 
@@ -303,6 +331,8 @@ def read_lines(file: str | Path) -> Iterator[str]:
 def _rows(file: str, languages: Languages, on_bad: OnBad) -> Iterator[Row]:
     """Yield the pairs of a file."""
     refuse_wrong_languages(file)
+    if is_test_set(file):
+        return _test_set(file, on_bad)
     path, *target_paths = sides(file)
     languages = CorpusName.parse(file).languages or languages
     if target_paths:
@@ -333,11 +363,16 @@ def _rows(file: str, languages: Languages, on_bad: OnBad) -> Iterator[Row]:
 
 
 def _tsv(path: Path, on_bad: OnBad) -> Iterator[Row]:
-    """Yield the pairs of a table, which may begin with a header that has a column `document`."""
+    """Yield the pairs of a table, which may begin with a header that has a column `document`.
+
+    The tables of the Tatoeba challenge have two columns with the languages of the texts before them.
+    """
     source, target, document = 0, 1, None
     blank = 0  # the number of blank lines so far
     for number, line in numbered_lines(path, on_bad):
         columns = line.split("\t")
+        if number == 1 and len(columns) == 4 and all(map(_is_iso_639_3, columns[:2])):
+            source, target = 2, 3
         if number == 1 and not _HEADER.difference(columns):
             source, target, document = map(columns.index, ("source", "target", "document"))
         elif not line.strip():
@@ -354,6 +389,10 @@ def _tsv(path: Path, on_bad: OnBad) -> Iterator[Row]:
             report_bad_line(path, number, what, fix, line, on_bad)
 
 
+def _is_iso_639_3(text: str) -> bool:
+    return re.fullmatch("[a-z]{3}(_[A-Z][a-z]{3})?", text) is not None and usual_code(text) is not None
+
+
 def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[Row]:
     blank = 0  # the number of lines so far that are blank on both sides
     end_mark = "\n"  # no line contains a line feed; None is a bad line
@@ -367,6 +406,22 @@ def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[Row]:
             if not source_line.strip() and not target_line.strip():
                 blank += 1
             yield Row(number, source_line, target_line, blank)
+
+
+def _test_set(name: str, on_bad: OnBad) -> Iterator[Row]:
+    """Yield the pairs of a test set of sacreBLEU, with all references and the documents."""
+    files = cached_set(name)
+    others = [*files.references[1:], *([files.documents] if files.documents else [])]
+    columns = [list(read_lines(file)) for file in others]
+    count = sum(1 for _ in lines(files.source, on_bad and (lambda bad: None))) if columns else 0
+    for file, column in zip(others, columns, strict=True):
+        if len(column) != count:
+            what = f"has {len(column):,} lines but {files.source.name} has {count:,}"
+            raise UserError(what, file=file, fix="Delete the files of this test set, and run the command again.")
+    for row in _moses(files.source, files.references[0], on_bad):
+        values = [column[row.line - 1] for column in columns]
+        document = values.pop() if files.documents else row.document
+        yield row._replace(document=document, references=tuple(values))
 
 
 def _unequal_lengths(longer: Path, shorter: Path, number: int, on_bad: OnBad) -> UserError:

@@ -32,7 +32,7 @@ def model_of(**changes):
         {},
         {"norm": "post", "nonlinearity": "gelu", "positions": "sinusoidal-halves", "zero_start": True},
         {"nonlinearity": "swish", "positions": "learned", "max_length": 9, "scale_embeddings": False},
-        {"tie_output": False, "share_embeddings": False, "positions": "none"},
+        {"tie_output": False, "share_embeddings": False, "positions": "none", "norm": "post-final"},
     ],
     ids=str,
 )

@@ -203,6 +203,7 @@ def test_a_script_is_known_by_longer_pieces_or_by_many_letters():
     assert kinds(greek, 4, "abc", 4, tokenizer=Letters(["ab", "αβ"])) == []
     assert kinds(greek, 4, "abc", 4, tokenizer=Letters(["ab", *"α" * 100])) == []
     assert kinds(greek, 4, "abc", 4, tokenizer=Letters(["ab", *"α" * 99])) == ["unknown script"]
+    assert kinds(greek, 4, "abc", 4, tokenizer=Letters([*"abαβ"])) == []  # a vocabulary of single characters
 
 
 def test_ten_unknown_characters_are_shown(tokenizer):

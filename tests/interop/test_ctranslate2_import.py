@@ -31,7 +31,7 @@ KINDS = [
     {"norm": "post", "nonlinearity": "swish", "scale_embeddings": False, "positions": "sinusoidal-halves"},
     {"norm": "pre", "nonlinearity": "gelu", "positions": "sinusoidal-tensor2tensor", "first_position": 2},
     {"norm": "post", "positions": "learned", "max_length": 60, "tie_output": False},
-    {"norm": "post", "positions": "none", "zero_start": True},
+    {"norm": "post-final", "positions": "none", "zero_start": True},
 ]
 
 
@@ -202,7 +202,7 @@ def import_error(folder, tmp_path):
         (lambda f: (f / "model.bin").write_bytes(b""), "cut short"),
         (lambda f: (f / "model.bin").write_bytes(struct.pack("<I", 5)), "of the format 5"),
         (lambda f: (f / "config.json").unlink(), "config.json: is missing"),
-        (lambda f: change_config(f, add_source_bos=True), "add_source_bos=True is not supported"),
+        (lambda f: change_config(f, add_source_bos=1), "add_source_bos is 1, not true or false"),
         (lambda f: change_config(f, layer_norm_epsilon=0.1), "layer_norm_epsilon"),
         (lambda f: (f / "tokenizer.model").unlink(), "has no SentencePiece model source.spm"),
         (lambda f: (f / "shared_vocabulary.json").unlink(), "has no vocabulary"),

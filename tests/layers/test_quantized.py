@@ -66,7 +66,7 @@ def test_the_weights_in_use_are_those_of_the_int8_model_of_ctranslate2(model, to
     """Every matrix is rounded, and nothing else is."""
     export_ctranslate2(model.eval(), tokenizer, tmp_path / "int8", "int8")
     variables = Variables(read_model_file(tmp_path / "int8" / "model.bin").variables, tmp_path)
-    expected = joined_arrays(variables, layer_names({"encoder": 1, "decoder": 2}, pre=False), OPTIONS.width)
+    expected = joined_arrays(variables, layer_names({"encoder": 1, "decoder": 2}, final_norm=False), OPTIONS.width)
     expected["source_embedding.tokens.weight"] = variables.array("encoder/embeddings_0/weight", 2)
     expected["target_embedding.tokens.weight"] = variables.array("decoder/embeddings/weight", 2)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}

@@ -55,4 +55,8 @@ def import_model(
     )
     if tokenizer.languages:
         console.print(f"{len(tokenizer.languages)} languages: {', '.join(sorted(tokenizer.languages))}", soft_wrap=True)
+    if imported.guesses:
+        console.print("not in the description, so this is a guess:")
+        for guess in imported.guesses:
+            console.print(f"  {guess}", soft_wrap=True, markup=False, highlight=False)
     console.print(f"written: {out}")

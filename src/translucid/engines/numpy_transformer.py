@@ -165,7 +165,7 @@ class NumPyTransformer:
         return _norm(self.arrays, f"{name}.norm", x + sublayer(x))
 
     def _final_norm(self, side: str, x: Floats) -> Floats:
-        return _norm(self.arrays, f"{side}_norm", x) if self.options.norm == "pre" else x
+        return _norm(self.arrays, f"{side}_norm", x) if self.options.has_final_norm else x
 
 
 def _linear(arrays: Mapping[str, Floats], name: str, x: Floats) -> Floats:

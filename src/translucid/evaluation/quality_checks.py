@@ -19,7 +19,7 @@ from bitext.protected_spans import PlaceholderSyntax, lost_and_invented, with_pa
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.special import SPECIAL
+from translucid.ground.special import SPECIAL, SPELLINGS
 
 LOOP = re.compile(r"(?<!\S)(\S++(?: \S++){0,3})(?: \1){3}(?!\S)")
 """One to four words, four times in a row."""
@@ -170,18 +170,24 @@ def _is_title(source: str) -> bool:
 
 
 def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
-    """Return the scripts of source pieces with two or more letters, and those of many single letters."""
+    """Return the scripts of source pieces with two or more letters, and those of many single letters.
+
+    A vocabulary of single characters has no longer pieces.
+    """
     single: dict[str | None, int] = {}
     scripts: set[str | None] = set()
+    has_longer = False
     for piece in tokenizer.source_pieces(range(tokenizer.source_size)):
         letter_scripts = list(map(script, filter(str.isalpha, piece)))
         if len(letter_scripts) > 1:
             scripts.update(letter_scripts)
+            has_longer = has_longer or piece not in SPELLINGS
         elif letter_scripts:
             (kind,) = letter_scripts
             single[kind] = single.get(kind, 0) + 1
     # Chinese, for example, has pieces of one character, but many of them.
-    return scripts | {kind for kind, count in single.items() if count >= 100}
+    fewest = 100 if has_longer else 1
+    return scripts | {kind for kind, count in single.items() if count >= fewest}
 
 
 def repetition_in(source: str, target: str) -> str | None:

@@ -7,8 +7,12 @@ from typing import Literal
 
 from translucid.ground.errors import UserError
 
+DESCRIPTIONS = ".yaml", ".yml", ".json"
+"""The suffixes of a description of a PyTorch model."""
+_PYTORCH = ".pt", ".pth", ".ckpt", ".safetensors", ".zip", *DESCRIPTIONS
 
-def kind_of(path: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
+
+def kind_of(path: Path) -> Literal["ctranslate2", "huggingface", "marian", "pytorch"]:
     """Recognize the kind of a folder or a file.
 
     Raises:
@@ -22,5 +26,10 @@ def kind_of(path: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
         return "huggingface"
     if path.suffix in (".npz", ".bin") or any([*path.glob("*.npz"), *path.glob("model.*.bin")]):
         return "marian"
-    fix = "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files."
+    if path.suffix in _PYTORCH or any((path / f"model{suffix}").exists() for suffix in DESCRIPTIONS):
+        return "pytorch"
+    fix = (
+        "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files; "
+        "PyTorch's have a description model.yaml."
+    )
     raise UserError("holds no model that can be imported", file=path, fix=fix)

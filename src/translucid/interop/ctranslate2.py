@@ -28,7 +28,7 @@ from translucid.engines.ctranslate2.conventions import ACTIVATIONS, layer_names
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.interop.hub import FAIRSEQ
-from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file, read_json
+from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, kind_of_positions, read_file, read_json
 from translucid.interop.pieces import (
     Vocabulary,
     adapted_models,
@@ -38,13 +38,10 @@ from translucid.interop.pieces import (
     vocabulary_weights,
 )
 from translucid.kernels.machine import refuse_more_than_memory
-from translucid.layers.positions import sinusoidal_positions
 
 _REVISION = 7
 _NONLINEARITIES = dict(zip(ACTIVATIONS.values(), ACTIVATIONS, strict=True))
 """Our names of the nonlinearities, by CTranslate2's numbers."""
-_FIRST = (0, 1, 2)
-"""The first positions with which sinusoidal tables may begin."""
 OURS = "tokenizer.model", "source.model"
 """The files of which our own exports have one."""
 
@@ -61,7 +58,6 @@ def from_ctranslate2(folder: Path) -> Imported:
         what = f"is a {model_file.specification[:50]!r} of revision {model_file.revision}, which is not supported"
         raise UserError(what, file=file, fix="Transformers that translate can be imported.")
     keys = Keys(read_json(folder / "config.json", 1 << 20), folder / "config.json")
-    keys.refuse("add_source_bos", unless=False)
     if keys.values.get("layer_norm_epsilon") not in (None, 1e-5):
         keys.unsupported("layer_norm_epsilon", keys.values["layer_norm_epsilon"])
     variables = Variables(model_file.variables, file)
@@ -79,7 +75,8 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
     width = arrays["source_embedding.tokens.weight"].shape[1]
     layers = {"encoder": variables.layers("encoder"), "decoder": variables.layers("decoder")}
     pre = bool(_shared_scalar(variables, "pre_norm"))
-    arrays |= joined_arrays(variables, layer_names(layers, pre=pre), width)
+    norm = "pre" if pre else "post-final" if variables.has("encoder/layer_norm/gamma") else "post"
+    arrays |= joined_arrays(variables, layer_names(layers, final_norm=norm != "post"), width)
     activation = _shared_scalar(variables, "activation")
     if activation not in _NONLINEARITIES:
         raise UserError(f"has the activation {activation:g}, which is not supported", file=variables.file)
@@ -90,7 +87,7 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
         "feed_forward": len(arrays["encoder.0.feed_forward.inner.weight"]) if layers["encoder"] else 1,
         "encoder_layers": layers["encoder"],
         "decoder_layers": layers["decoder"],
-        "norm": "pre" if pre else "post",
+        "norm": norm,
         "nonlinearity": _NONLINEARITIES[int(activation)],
         "scale_embeddings": _scaled(variables, width),
         "zero_start": bool(variables.scalar("decoder/start_from_zero_embedding", 0)),
@@ -131,15 +128,10 @@ def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.fl
     if not variables.has(f"encoder/{name}"):
         raise UserError("has no table of positions, which is not supported", file=variables.file)
     encoder, decoder = variables.array(f"encoder/{name}", 2), variables.array(f"decoder/{name}", 2)
-    first_rows = encoder[:256]  # enough to recognize the kind; tables of long models take long to compute
-    if encoder.shape[1] == decoder.shape[1] == width and np.array_equal(first_rows, decoder[: len(first_rows)]):
-        if not encoder.any():
-            return {"positions": "none"}
-        for kind in ("sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor"):
-            for first_position in _FIRST:
-                table = sinusoidal_positions(len(first_rows), width, first=first_position, kind=kind).numpy()
-                if np.abs(table - first_rows).max() < 0.01:
-                    return {"positions": kind, "first_position": first_position}
+    first_rows = encoder[:256]
+    same = encoder.shape[1] == decoder.shape[1] == width and np.array_equal(first_rows, decoder[: len(first_rows)])
+    if same and (options := kind_of_positions(encoder)):
+        return options
     arrays["source_embedding.positions.table"], arrays["target_embedding.positions.table"] = encoder, decoder
     return {"positions": "learned", "max_length": max(2, min(len(encoder), len(decoder)))}
 
@@ -180,6 +172,7 @@ def _with_vocabulary(
         "shared_ids": shared and not tokenizer.joint,
         "languages": languages,
         "language_pieces": "both-sides" if both_sides else "source-side",
+        **({"source_start": True} if keys.flag("add_source_bos", False) else {}),
     }
     return Imported(
         kind="CTranslate2",

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
@@ -21,6 +23,8 @@ from bitext.reading import read_at_most, reading, refuse_unsafe
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import refuse_more_than_memory
+from translucid.layers.positions import sinusoidal_positions
+from translucid.layers.variants import Sinusoids
 from translucid.runs.tensor_file import LONGEST_HEADER
 
 LONGEST_JSON = 1 << 26
@@ -41,6 +45,8 @@ class Imported:
     tokenizer: Tokenizer
     parameters: int = 0
     """The number of weights of the model, shared ones once."""
+    guesses: list[str] = field(default_factory=list)
+    """What the files do not say and was assumed, as `key: value`."""
 
 
 def all_are(kind: type, values: Iterable[object]) -> bool:
@@ -174,7 +180,24 @@ def _read_shards(index: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def _read_tensors(file: Path) -> dict[str, Tensor]:
+def read_state_dict(file: Path, key: str | None = None) -> dict[str, Tensor]:
+    """Read the tensors of a file in float32: of a state dict, or of a checkpoint that has one under a key.
+
+    Args:
+        file: a file of PyTorch or safetensors.
+        key: the key; by default, one that is usual.
+
+    Raises:
+        UserError: there are no tensors, or the file is damaged, too large, or would have to be unpickled.
+    """
+    return _read_tensors(file, _STATE_DICTS if key is None else (key,))
+
+
+_STATE_DICTS = "model_state_dict", "state_dict", "model", "net"
+"""The keys of a checkpoint under which a state dict usually is."""
+
+
+def _read_tensors(file: Path, keys: Sequence[str] = ()) -> dict[str, Tensor]:
     if not file.exists():
         raise UserError("is missing", file=file, fix=_FIX)
     refuse_unsafe(file, model_root(file))
@@ -193,12 +216,30 @@ def _read_tensors(file: Path) -> dict[str, Tensor]:
     except (pickle.UnpicklingError, RuntimeError, ValueError, TypeError, KeyError) as error:
         what = "holds more than weights, or is damaged"
         raise UserError(what, file=file, fix="Use the model's safetensors.") from error
+    if isinstance(tensors, dict):
+        values: dict[Any, Any] = tensors
+        tensors = next((values[key] for key in keys if isinstance(values.get(key), dict)), values)
     if not isinstance(tensors, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
         raise UserError("holds more than weights", file=file, fix="Use the model's safetensors.")
     # Tensors of whole numbers, such as the numbers of positions, are not weights.
     return {str(name): tensor.float() for name, tensor in tensors.items() if tensor.is_floating_point()}
 
 
+def kind_of_positions(table: NDArray[np.float32]) -> dict[str, Any] | None:
+    """Return the options of positions that are sinusoids or zeros, given a table [rows, D]; None for others."""
+    if not table.any():
+        return {"positions": "none"}
+    first_rows = table[:256]  # enough to recognize the kind; tables of long models take long to compute
+    for kind in get_args(Sinusoids):
+        for first_position in _FIRST:
+            sinusoids = sinusoidal_positions(len(first_rows), table.shape[1], first=first_position, kind=kind).numpy()
+            if np.abs(sinusoids - first_rows).max() < 0.01:
+                return {"positions": kind, "first_position": first_position}
+    return None
+
+
+_FIRST = (0, 1, 2)
+"""The first positions with which sinusoidal tables may begin."""
 SIDES = "encoder", "decoder"
 Names: TypeAlias = Iterable[tuple[str, Sequence[str]]]
 """Our name of each linear layer and norm, with the names of the layers whose rows are joined in it."""

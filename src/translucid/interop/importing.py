@@ -14,6 +14,7 @@ from translucid.interop.hub import download, is_on_hub
 from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported, all_are, read_json
 from translucid.interop.marian import from_marian
+from translucid.interop.pytorch import from_pytorch
 from translucid.models.build import meta_model, refuse_too_large
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, validated
@@ -21,7 +22,12 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, staged
 from translucid.runs.tensor_file import fill
 
-_READERS = {"ctranslate2": from_ctranslate2, "huggingface": from_huggingface, "marian": from_marian}
+_READERS = {
+    "ctranslate2": from_ctranslate2,
+    "huggingface": from_huggingface,
+    "marian": from_marian,
+    "pytorch": from_pytorch,
+}
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, OSError, MemoryError)
 """The errors that Python, NumPy, PyTorch and SentencePiece raise for damaged files."""
 
@@ -37,8 +43,9 @@ def import_model(
     """Make a run from another toolkit's model.
 
     Args:
-        path: a Hugging Face or CTranslate2 folder, an .npz file of Marian, a .bin file of Firefox, or the folder with
-            it; or `hf:owner/name` or `hf:owner/name@revision`, which is downloaded from the Hugging Face Hub.
+        path: a Hugging Face or CTranslate2 folder, an .npz file of Marian, a .bin file of Firefox, a description of a
+            PyTorch model, or the folder with it; or `hf:owner/name` or `hf:owner/name@revision`, which is downloaded
+            from the Hugging Face Hub.
         out: the run folder to make.
         source_language: the code of the source language, unless another one is requested later.
         target_language: the code of the target language.

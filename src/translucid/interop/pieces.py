@@ -15,9 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import sentencepiece
 import torch
 from torch import Tensor
 
+from translucid.data.tokenizing.normalization import QUIET
 from translucid.data.tokenizing.tokenizer import LARGEST
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLINGS
@@ -44,7 +46,7 @@ class Vocabulary:
 
     @classmethod
     def of(
-        cls, ids: Mapping[str, int], size: int, *, pad: int | None, unknown: int, start: int | None, end: int
+        cls, ids: Mapping[str, int], size: int, *, pad: int | None, unknown: int | None, start: int | None, end: int
     ) -> Vocabulary:
         """Put a vocabulary into our order.
 
@@ -52,7 +54,7 @@ class Vocabulary:
             ids: the row of each piece.
             size: the number of rows, some of which may have no piece.
             pad: the row of padding, if there is one.
-            unknown: the row of the unknown piece.
+            unknown: the row of the unknown piece, if there is one.
             start: the row of the decoder's first input, if there is one; it may be that of `pad` or of `end`.
             end: the row of the end token.
 
@@ -74,7 +76,7 @@ class Vocabulary:
             names.append(name)
         padding = None if start == pad else pad
         rows: list[int | None] = [padding, unknown, start, end, *piece_rows]
-        can_output = [padding is not None, True, start not in (None, end), True]
+        can_output = [padding is not None, unknown is not None, start not in (None, end), True]
         return cls(names, rows, can_output + [True] * len(piece_rows))
 
     def add_unknown(self, pieces: Iterable[str]) -> None:
@@ -186,6 +188,43 @@ def adapted_models(
     return models, languages
 
 
+def listed_model(names: Sequence[str], rules: Iterable[tuple[str, str]], *, words: bool) -> bytes:
+    """Return a SentencePiece model that looks up words, or characters, in a list; see `ListedPieces`.
+
+    Args:
+        names: the piece of each of our ids, the four special ones first; words begin with `▁`, which also is the space.
+        rules: texts that are replaced before, each with its replacement.
+        words: whether texts are cut at spaces, instead of into characters.
+    """
+    model = _empty()
+    spec, normalizer = model.trainer_spec, model.normalizer_spec
+    spec.model_type = spec.WORD if words else spec.CHAR
+    normalizer.name = "user_defined"
+    normalizer.add_dummy_prefix = normalizer.remove_extra_whitespaces = words
+    if rules := [*rules]:
+        sentencepiece.set_min_log_level(QUIET)
+        compiled = sentencepiece.SentencePieceNormalizer(norm_map=rules).serialized_model_proto()
+        parsed = _empty()
+        parsed.ParseFromString(compiled)
+        normalizer.precompiled_charsmap = parsed.normalizer_spec.precompiled_charsmap
+    _add_special_pieces(model)
+    for name in names[len(SPECIAL) :]:
+        model.pieces.add(piece=name, score=0.0, type=model.SentencePiece.NORMAL)
+    spec.vocab_size = len(model.pieces)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def _add_special_pieces(model: Any) -> None:
+    """Add our special pieces to a SentencePiece model without pieces."""
+    spec, kind = model.trainer_spec, model.SentencePiece
+    spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = SPECIAL
+    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPELLINGS
+    spec.unk_surface = "⁇"
+    for name in SPELLINGS:
+        model.pieces.add(piece=name, score=0.0, type=kind.UNKNOWN if name == SPELLINGS.unknown else kind.CONTROL)
+
+
 def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> bytes:
     """Return a SentencePiece model that encodes texts as another one does, with our ids.
 
@@ -198,15 +237,10 @@ def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> byt
     pieces_by_name = {p.piece: p for p in parsed.pieces if p.type not in (kind.CONTROL, kind.UNKNOWN)}
     lowest = min(p.score for p in parsed.pieces) - 10.0  # any other piece is preferred to an added one
     model = _without_pieces(parsed, len(names))
-    spec = model.trainer_spec
-    spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = SPECIAL
-    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPELLINGS
-    spec.unk_surface = "⁇"
-    special, control_names = len(SPECIAL), {*controls}
-    for piece_id, name in enumerate(names):
-        if piece_id < special:
-            model.pieces.add(piece=name, score=0.0, type=kind.UNKNOWN if piece_id == SPECIAL.unknown else kind.CONTROL)
-        elif name in control_names:
+    _add_special_pieces(model)
+    control_names = {*controls}
+    for name in names[len(SPECIAL) :]:
+        if name in control_names:
             model.pieces.add(piece=name, score=lowest, type=kind.CONTROL)
         elif name in pieces_by_name:
             model.pieces.add(piece=name, score=pieces_by_name[name].score, type=pieces_by_name[name].type)

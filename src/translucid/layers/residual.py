@@ -1,16 +1,19 @@
 """The residual connection, dropout and layer normalization around every sublayer."""
 
 from collections.abc import Callable
-from typing import Literal
 
 from torch import Tensor, nn
 
 from translucid.kernels.dropout import Dropout
+from translucid.layers.variants import Norm
 
 
-def final_norm(width: int, norm: Literal["pre", "post"]) -> nn.Module:
-    """Return the layer after a stack of blocks, because pre-norm blocks leave their output without normalization."""
-    return nn.LayerNorm(width) if norm == "pre" else nn.Identity()
+def final_norm(width: int, norm: Norm) -> nn.Module:
+    """Return the layer after a stack of blocks: pre-norm blocks leave their output without normalization.
+
+    PyTorch's `nn.Transformer` has one after post-norm blocks as well, `post-final`.
+    """
+    return nn.Identity() if norm == "post" else nn.LayerNorm(width)
 
 
 class Residual(nn.Module):
@@ -20,7 +23,7 @@ class Residual(nn.Module):
     without a long warm-up. The stack then needs a `final_norm`.
     """
 
-    def __init__(self, width: int, dropout: float, norm: Literal["pre", "post"]) -> None:
+    def __init__(self, width: int, dropout: float, norm: Norm) -> None:
         """Build the layer normalization for `width` D."""
         super().__init__()
         self.norm = nn.LayerNorm(width)

@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, c
 
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
-from translucid.layers.variants import Nonlinearity
+from translucid.layers.variants import Nonlinearity, Norm
 from translucid.models.kinds import options_of_kind, resolved, tasks
 
 if TYPE_CHECKING:
@@ -142,8 +142,9 @@ class BlocksShape(ModelShape):
     D19-5632), a recurrent unit with a state of constant size, for fast students."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on each sublayer's output and on the sum of embedding and position."""
-    norm: Literal["pre", "post"] = "pre"
-    """Layer normalization before each sublayer, or after it as in the paper."""
+    norm: Norm = "pre"
+    """Layer normalization before each sublayer; after it as in the paper (`post`); or after it and after the last block
+    too, as in PyTorch's `nn.Transformer` (`post-final`)."""
     nonlinearity: Nonlinearity = "relu"
     """Between the two halves of the feed-forward sublayers; the paper has `relu`."""
     tie_output: bool = True
@@ -154,6 +155,11 @@ class BlocksShape(ModelShape):
         if self.width % self.heads:
             raise ValueError(f"heads={self.heads} do not divide width={self.width}")
         return self
+
+    @property
+    def has_final_norm(self) -> bool:
+        """Whether the last block of each side is followed by a norm."""
+        return self.norm != "post"
 
     @property
     def summary(self) -> str:

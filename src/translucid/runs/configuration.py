@@ -344,8 +344,16 @@ def validated(settings: Settings, file: Path | None = None) -> Configuration:
 Options = TypeVar("Options", bound=BaseModel)
 
 
-def checked(options: type[Options], settings: Settings, file: Path | None = None) -> Options:
+def checked(
+    options: type[Options],
+    settings: Settings,
+    file: Path | None = None,
+    *,
+    fix: str = "`keys()` lists all keys.",
+) -> Options:
     """Return a group of options with the given settings, after checking each key and value.
+
+    `fix`: the remedy for a wrong value.
 
     Raises:
         UserError: a key or value is wrong; the message suggests the most similar one.
@@ -371,7 +379,6 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
         reason = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "value_error":  # raised by a validator of ours, whose message is complete
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
-        fix = "`keys()` lists all keys."
         raise UserError(f"{key}: {reason}, not {short_repr(detail['input'])}", file=file, fix=fix) from error
 
 

@@ -86,7 +86,7 @@ def weight_shapes(options: TransformerOptions, sources: int, targets: int) -> It
         yield "source_embedding.positions.table", (options.max_length, width)
         yield "target_embedding.positions.table", (options.max_length, width)
     for side, count in sides.items():
-        if options.norm == "pre":
+        if options.has_final_norm:
             yield f"{side}_norm.weight", (width,)
             yield f"{side}_norm.bias", (width,)
         for layer in range(count):

@@ -6,8 +6,10 @@ they are added after its other pieces (`extending.with_reserved`). Each is a pie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import sentencepiece
 
@@ -42,6 +44,47 @@ SPACE = "▁"
 """SentencePiece's sign for a space: a piece that begins with it begins a word."""
 MAX_OPENING = 3
 """The most tokens before a text, such as language tokens and the start token."""
+
+
+class ListedPieces(sentencepiece.SentencePieceProcessor):
+    """A vocabulary that is a list of words, or of single characters, which are looked up.
+
+    SentencePiece reads neighboring words that the list lacks as one unknown piece; here, each is one.
+    """
+
+    def __init__(self, model: bytes, reserved: Sequence[str]) -> None:
+        """Wrap a serialized SentencePiece model of words or characters; `reserved`: pieces that stay whole."""
+        super().__init__(model_proto=model)
+        self.reads_words: bool = self.normalize("a").startswith(SPACE)
+        self._reserved = re.compile(f"({'|'.join(map(re.escape, reserved))})" if reserved else "(?!)")
+
+    @classmethod
+    def of(cls, model: bytes) -> ListedPieces | None:
+        """Return the pieces of a serialized SentencePiece model if its kind is a list, and otherwise None."""
+        proto: Any = import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
+        proto.ParseFromString(model)
+        if proto.trainer_spec.model_type not in (proto.trainer_spec.WORD, proto.trainer_spec.CHAR):
+            return None
+        return cls(model, [piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.USER_DEFINED])
+
+    def encode(self, texts: Any, out_type: type = int, num_threads: int = -1) -> Any:  # type: ignore[override]
+        """Return the ids of a text or of each of several, or the pieces with `out_type=str`."""
+        if not isinstance(texts, str):
+            return [self.encode(text, out_type) for text in texts]
+        pieces = self._cut(self.normalize(texts))
+        return pieces if out_type is str else self.piece_to_id(pieces)
+
+    def _cut(self, text: str) -> list[str]:
+        """Cut a normalized text."""
+        pieces: list[str] = []
+        for position, part in enumerate(self._reserved.split(text)):
+            if position % 2:
+                pieces.append(part)
+            elif self.reads_words:
+                pieces += [SPACE + word for word in part.split(SPACE) if word]
+            else:
+                pieces += part
+        return pieces
 
 
 def sanitized(text: str) -> str:

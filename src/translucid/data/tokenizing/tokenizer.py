@@ -29,7 +29,7 @@ from bitext.words import linked_words
 from translucid.data.filtering import reservoir_sample
 from translucid.data.placeholders import Masked, mask
 from translucid.data.tokenizing.normalization import ADAPTIVE, BASE, QUIET, Characters, described, normalizer_without
-from translucid.data.tokenizing.pieces import RESERVED_PIECES, SPACE, TERM, named_pieces, sanitized
+from translucid.data.tokenizing.pieces import RESERVED_PIECES, SPACE, TERM, ListedPieces, named_pieces, sanitized
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
@@ -62,6 +62,8 @@ class TokenizerOptions(OptionGroup):
     language_pieces: Literal["source-side", "both-sides"] = "source-side"
     """Where these pieces are put: that of the target language before the source (Johnson et al. 2017, our training and
     Marian), or that of each language before its own text (M2M100 and NLLB)."""
+    source_start: bool = False
+    """Every source begins with the start token; for imported models."""
     added: int = Field(0, ge=0, le=100_000)
     """For fine-tuning: the most pieces that are added for words that are frequent in the training text and that the
     vocabulary cuts into three or more; the embedding of a word starts as the mean of theirs. If the files have
@@ -222,7 +224,7 @@ class Tokenizer:
         return Tokenizer, tuple(self._models.values()), openings
 
     def between(self, source: str | None, target: str | None, options: TokenizerOptions) -> Tokenizer:
-        """Return a tokenizer that puts the pieces of languages before texts, as the options say.
+        """Return a tokenizer that puts the start token and the pieces of languages before texts, as the options say.
 
         Args:
             source: the code of the source language; ignored if only the target language has a piece.
@@ -232,15 +234,16 @@ class Tokenizer:
         Raises:
             UserError: a language is not given, or there is no piece for it.
         """
-        if not options.languages:
+        if not options.languages and not options.source_start:
             return self
         tokenizer = copy.copy(self)
-        if options.marks_sources:
-            tokenizer.source_opening = [_language_id(source, options.languages, self._source, "source")]
+        start = [SPECIAL.start] if options.source_start else []
+        tokenizer.source_opening, tokenizer.target_opening = start, ()
+        if options.languages and options.marks_sources:
+            tokenizer.source_opening = [*start, _language_id(source, options.languages, self._source, "source")]
             tokenizer.target_opening = [_language_id(target, options.languages, self._target, "target")]
-        else:
-            tokenizer.source_opening = [_language_id(target, options.languages, self._source, "target")]
-            tokenizer.target_opening = ()
+        elif options.languages:
+            tokenizer.source_opening = [*start, _language_id(target, options.languages, self._source, "target")]
         return tokenizer
 
     @classmethod
@@ -502,10 +505,13 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
         unknown = processor.decode([SPECIAL.unknown])  # the file may name a text of any length
     except UnicodeDecodeError as error:
         raise ValueError("is damaged: it has pieces that are not UTF-8") from error
-    if not all(map(math.isfinite, processor.get_score(piece_ids))):
+    scores = processor.get_score(piece_ids)
+    if not all(map(math.isfinite, scores)):
         raise ValueError("is damaged: it has pieces whose score is not a number")
     if len(unknown) > MAX_UNKNOWN_LENGTH:
         raise ValueError(f"writes {len(unknown):,} characters for an unknown piece")
+    if scores[len(SPECIAL) :][:2] == [0.0, 0.0]:  # pieces of a list have no scores
+        return ListedPieces.of(model) or processor
     return processor
 
 
@@ -524,7 +530,14 @@ class Segmenter:
     """The pieces and scores of a SentencePiece model, for subword dropout."""
 
     def __init__(self, processor: sentencepiece.SentencePieceProcessor) -> None:
-        """Collect the pieces of words of one language's model."""
+        """Collect the pieces of words of one language's model.
+
+        Raises:
+            UserError: the vocabulary is a list of words or characters, which has no subwords.
+        """
+        if isinstance(processor, ListedPieces):
+            what = "subword dropout is for subwords, and this vocabulary is a list of words or characters"
+            raise UserError(what, fix="Set data.subword_dropout=0.")
         self._processor = processor
         self._ids: list[int] = []
         self.reserved: list[str] = []

@@ -13,7 +13,7 @@ ACTIVATIONS = {"relu": 0, "swish": 2, "gelu": 3}
 """CTranslate2's numbers of our nonlinearities."""
 TRANSFORMERS: Choices = {
     "decoder": ("self-attention",),
-    "norm": ("pre", "post"),
+    "norm": ("pre", "post", "post-final"),
     "nonlinearity": tuple(ACTIVATIONS),
     "positions": ("sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor", "learned", "none"),
     "first_position": range(1 << 20),
@@ -42,16 +42,16 @@ def position_rows(options: Any) -> int:
     return int(options.longest or min(getattr(options, "max_length", POSITIONS), POSITIONS))
 
 
-def layer_names(layers: Mapping[str, int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:
+def layer_names(layers: Mapping[str, int], *, final_norm: bool) -> Iterator[tuple[str, list[str]]]:
     """Yield CTranslate2's name of each linear layer and norm of a Transformer, with ours, whose rows are joined in it.
 
     Args:
         layers: the number of blocks of the `encoder` and of the `decoder`.
-        pre: whether layer normalization is in front of each sublayer.
+        final_norm: whether the last block of each side is followed by a norm.
     """
     yield "decoder/projection", ["output"]
     for side, count in layers.items():
-        if pre:
+        if final_norm:
             yield f"{side}/layer_norm", [f"{side}_norm"]
         for layer in range(count):
             yield from block_names(side, layer)

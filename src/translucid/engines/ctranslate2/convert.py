@@ -24,7 +24,7 @@ from translucid.engines.ctranslate2.conventions import (
 )
 from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPELLINGS
+from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.models.model_options import unknown_option
 from translucid.runs.transformer_weights import Floats, TransformerWeights
 
@@ -65,6 +65,10 @@ def export_ctranslate2(
     with atomic_folder(out) as folder:
         save_ctranslate2(model, tokenizer, folder, quantization, attention_layer=attention_layer)
         tokenizer.save(folder)
+        if SPECIAL.start in tokenizer.source_opening:  # which our own engine puts there
+            file = folder / "config.json"
+            config = json.loads(file.read_text(encoding="utf-8"))
+            write_atomically(file, json.dumps(config | {"add_source_bos": True}, indent=2).encode())
         for name, content in extra_files.items():
             write_atomically(folder / name, content)
 
@@ -191,19 +195,20 @@ def _spec(weights: TransformerWeights, attention_layer: int) -> specs.Transforme
     spec = specs.TransformerSpec.from_config(
         (*layers.values(),),
         o.heads,
-        pre_norm=o.norm == "pre",
+        pre_norm=o.has_final_norm,  # this adds the final norms
         activation=specs.Activation(ACTIVATIONS[o.nonlinearity]),
         alignment_layer=attention_layer,
         alignment_heads=1,
     )
     spec.decoder.start_from_zero_embedding = o.zero_start
+    spec.encoder.pre_norm = spec.decoder.pre_norm = o.norm == "pre"
     # Copies, because quantization would change the model's weights in place.
     for side, positions in zip((spec.encoder, spec.decoder), weights.positions, strict=True):
         side.scale_embeddings = o.scale_embeddings
         side.position_encodings.encodings = positions.copy()
     spec.encoder.embeddings[0].weight = arrays["source_embedding.tokens.weight"].copy()
     spec.decoder.embeddings.weight = arrays["target_embedding.tokens.weight"].copy()
-    for layer_name, names in layer_names(layers, pre=o.norm == "pre"):
+    for layer_name, names in layer_names(layers, final_norm=o.has_final_norm):
         layer = index_spec(spec, layer_name)
         weight, bias = _joined(arrays, names, "weight"), _joined(arrays, names, "bias")
         if isinstance(layer, LayerNormSpec):

@@ -24,7 +24,7 @@ def import_model(
     target_language: option.TargetLanguage = None,
     overwrite: option.Overwrite = False,
 ) -> None:
-    """Import a model of another toolkit as a run: MarianMT, M2M100 and NLLB of Hugging Face, or CTranslate2.
+    """Import a model of another toolkit as a run: MarianMT, M2M100 and NLLB of Hugging Face, CTranslate2, or PyTorch.
 
     Use the run like any other: translate, look, explain, evaluate, serve, train --init-from. It has the same output as
     in the other toolkit. Nothing in the folder is executed or unpickled. hf:OWNER/NAME downloads a model from the
@@ -39,6 +39,8 @@ def import_model(
         translucid import m2m100_418M runs/m2m
 
         translucid import opus-mt-en-es-ct2 runs/opus
+
+        translucid import tutorial.yaml runs/tutorial
 
         translucid translate runs/m2m --source-language en --target-language es "Good morning"
     """

@@ -28,12 +28,12 @@ OPTIONS |= {
     f"recurrent {attention} {overrides}": RecurrentOptions(width=16, attention=attention, **overrides)
     for attention, overrides in [
         ("none", {}),
-        ("none", {"layers": 3, "cell": "gru", "bidirectional": False}),
+        ("none", {"layers": 3, "cell": "gru", "bidirectional": False, "first_state": "last"}),
         ("bahdanau", {"cell": "gru"}),
         ("bahdanau", {"layers": 2}),
         ("luong-dot", {}),
         ("luong-scaled-dot", {"layers": 2, "bidirectional": False}),
-        ("luong-general", {"cell": "gru"}),
+        ("luong-general", {"cell": "gru", "first_state": "mean", "combine_bias": True}),
         ("luong-concat", {}),
         ("luong-general", {"window": 2}),
         ("luong-general", {"input_feeding": True, "layers": 2}),

@@ -38,11 +38,12 @@ KINDS = {
     "SSRU": BLOCKS | {"decoder": "ssru", "scale_embeddings": False},
     "Bahdanau": RECURRENT | {"cell": "gru", "attention": "bahdanau"},
     "Bahdanau, two layers": RECURRENT | {"cell": "lstm", "attention": "bahdanau", "layers": 2},
-    "Luong": RECURRENT | {"attention": "luong-general"},
+    "Luong": RECURRENT | {"attention": "luong-general", "combine_bias": True},
     "Luong, dot, input feeding": RECURRENT | {"attention": "luong-dot", "input_feeding": True, "bidirectional": False},
-    "Luong, scaled dot": RECURRENT | {"cell": "gru", "attention": "luong-scaled-dot", "layers": 2},
+    "Luong, scaled dot": RECURRENT
+    | {"cell": "gru", "attention": "luong-scaled-dot", "layers": 2, "first_state": "mean"},
     "Luong, concat": RECURRENT | {"attention": "luong-concat"},
-    "no attention": RECURRENT | {"attention": "none", "layers": 2},
+    "no attention": RECURRENT | {"attention": "none", "layers": 2, "first_state": "last"},
     "Luong, local": RECURRENT | {"cell": "gru", "window": 2},
     "attention-only": {"kind": "attention-only", "encoder_layers": 1, "decoder_layers": 2},
 }

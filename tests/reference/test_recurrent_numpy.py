@@ -69,6 +69,11 @@ def expected(model, sentence):
     memory = model.encode(SOURCE)  # the encoder is tested against Keras
     y = memory.states[sentence, memory.mask[sentence]].detach().numpy()
     parts = [part[:, sentence].detach().numpy() for part in memory.first]  # h and, for an LSTM, c: [layers, D] each
+    if o.first_state == "last":  # the last output of the forward direction, the first one of the backward direction
+        np.testing.assert_allclose(parts[0][-1], [*y[-1, : D // 2], *y[0, D // 2 :]])
+    if o.first_state == "mean":
+        bridged = [w[f"encoder.bridges.{i}.weight"] @ y.mean(0) + w[f"encoder.bridges.{i}.bias"] for i in range(2)]
+        np.testing.assert_allclose(parts, np.repeat([[np.tanh(bridged[0])], [bridged[1]]], o.layers, 1))
     states = [*zip(*parts, strict=True)]
     feed, logits, maps, cut = np.zeros(D), [], [], 0
     for token in TARGETS[sentence].tolist():
@@ -121,7 +126,8 @@ def expected(model, sentence):
                 alpha = alpha * np.exp(-((positions - center) ** 2) / (2 * (o.window / 2) ** 2))
             else:
                 alpha = softmax(e)
-            feature = feed = np.tanh(w["decoder.combine.weight"] @ np.concatenate([alpha @ y, h]))
+            bias = w["decoder.combine.bias"] if o.combine_bias else 0.0
+            feature = feed = np.tanh(w["decoder.combine.weight"] @ np.concatenate([alpha @ y, h]) + bias)
         logits.append(w["source_embedding.tokens.weight"] @ feature + w["output.bias"])
         maps.append(alpha)
     return np.array(logits), np.array(maps), cut
@@ -139,8 +145,8 @@ def expected(model, sentence):
         {"attention": "luong-concat"},
         {"attention": "luong-general", "window": 2},
         {"attention": "luong-general", "input_feeding": True},
-        {"attention": "luong-general", "layers": 2},
-        {"attention": "luong-dot", "input_feeding": True, "layers": 2},
+        {"attention": "luong-general", "layers": 2, "first_state": "mean", "combine_bias": True},
+        {"attention": "luong-dot", "first_state": "last", "input_feeding": True, "layers": 2},
         {"attention": "luong-concat", "input_feeding": True, "window": 1, "cell": "gru"},
     ],
     ids=str,

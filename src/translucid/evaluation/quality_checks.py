@@ -19,7 +19,7 @@ from bitext.protected_spans import PlaceholderSyntax, lost_and_invented, with_pa
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.special import SPECIAL, SPELLINGS
+from translucid.ground.special import SPECIAL
 
 LOOP = re.compile(r"(?<!\S)(\S++(?: \S++){0,3})(?: \1){3}(?!\S)")
 """One to four words, four times in a row."""
@@ -181,7 +181,7 @@ def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
         letter_scripts = list(map(script, filter(str.isalpha, piece)))
         if len(letter_scripts) > 1:
             scripts.update(letter_scripts)
-            has_longer = has_longer or piece not in SPELLINGS
+            has_longer = has_longer or not piece.startswith("<")  # special tokens are no words
         elif letter_scripts:
             (kind,) = letter_scripts
             single[kind] = single.get(kind, 0) + 1

@@ -5,8 +5,10 @@ Nothing in its files is unpickled. Other toolkits have separate layers for keys 
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -223,6 +225,25 @@ def _read_tensors(file: Path, keys: Sequence[str] = ()) -> dict[str, Tensor]:
         raise UserError("holds more than weights", file=file, fix="Use the model's safetensors.")
     # Tensors of whole numbers, such as the numbers of positions, are not weights.
     return {str(name): tensor.float() for name, tensor in tensors.items() if tensor.is_floating_point()}
+
+
+def read_npz(file: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an .npz file.
+
+    Raises:
+        UserError: the file is damaged, too large, or would have to be unpickled.
+    """
+    arrays = {}
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            refuse_more_than_memory(sum(member.file_size for member in members), file, verb="holds")
+            for member in members:
+                content = io.BytesIO(archive.read(member))
+                arrays[member.filename.removesuffix(".npy")] = np.load(content, allow_pickle=False)
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise UserError(f"is damaged, or no .npz file ({error})", file=file, fix=_FIX) from error
+    return arrays
 
 
 def kind_of_positions(table: NDArray[np.float32]) -> dict[str, Any] | None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from translucid.engines.target_pieces import EXPORTED, import_target_pieces
 from translucid.ground.errors import UserError
-from translucid.interop import kind_of
+from translucid.interop import Kind, kind_of
 from translucid.interop.ctranslate2 import from_ctranslate2
 from translucid.interop.hub import download, is_on_hub
 from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported, all_are, read_json
 from translucid.interop.marian import from_marian
 from translucid.interop.pytorch import from_pytorch
+from translucid.interop.recurrent import from_cn2en, from_g2p, from_romanizer
 from translucid.models.build import meta_model, refuse_too_large
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, validated
@@ -22,11 +24,14 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, staged
 from translucid.runs.tensor_file import fill
 
-_READERS = {
+_READERS: dict[Kind, Callable[[Path], Imported]] = {
     "ctranslate2": from_ctranslate2,
     "huggingface": from_huggingface,
     "marian": from_marian,
     "pytorch": from_pytorch,
+    "romanizer": from_romanizer,
+    "cn2en": from_cn2en,
+    "g2p": from_g2p,
 }
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, OSError, MemoryError)
 """The errors that Python, NumPy, PyTorch and SentencePiece raise for damaged files."""

@@ -10,12 +10,10 @@ little-endian.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
 import struct
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +26,7 @@ from torch import Tensor
 from bitext.reading import reading, refuse_unsafe
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.interop.imported import LONGEST_JSON, SIDES, Imported, Keys, Names, all_are, joined, read_file
+from translucid.interop.imported import LONGEST_JSON, SIDES, Imported, Keys, Names, all_are, joined, read_file, read_npz
 from translucid.interop.pieces import Vocabulary, adapted_models, read_sentencepiece, vocabulary_weights
 from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.settings import parse_yaml
@@ -299,7 +297,7 @@ def read_arrays(file: Path) -> dict[str, NDArray[Any]]:
         UserError: the file is damaged, or has another format.
     """
     refuse_unsafe(file, file.parent)
-    return _read_bin(file) if file.suffix == ".bin" else _read_npz(file)
+    return _read_bin(file) if file.suffix == ".bin" else read_npz(file)
 
 
 def _read_bin(file: Path) -> dict[str, NDArray[Any]]:
@@ -310,20 +308,6 @@ def _read_bin(file: Path) -> dict[str, NDArray[Any]]:
         return read_model_file(content)
     except ValueError as error:
         raise UserError(f"is damaged, or no .bin file of Firefox ({error})", file=file, fix=_FIX) from error
-
-
-def _read_npz(file: Path) -> dict[str, NDArray[Any]]:
-    arrays = {}
-    try:
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            refuse_more_than_memory(sum(member.file_size for member in members), file, verb="holds")
-            for member in members:
-                content = io.BytesIO(archive.read(member))
-                arrays[member.filename.removesuffix(".npy")] = np.load(content, allow_pickle=False)
-    except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise UserError(f"is damaged, or no .npz file ({error})", file=file, fix=_FIX) from error
-    return arrays
 
 
 class VocabularyFiles:

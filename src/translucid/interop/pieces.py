@@ -9,7 +9,7 @@ has, a copy of the unknown one's. Then text becomes the same tokens as with the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -188,13 +188,16 @@ def adapted_models(
     return models, languages
 
 
-def listed_model(names: Sequence[str], rules: Iterable[tuple[str, str]], *, words: bool) -> bytes:
+def listed_model(
+    names: Sequence[str], rules: Iterable[tuple[str, str]], *, words: bool, controls: Collection[str] = ()
+) -> bytes:
     """Return a SentencePiece model that looks up words, or characters, in a list; see `ListedPieces`.
 
     Args:
         names: the piece of each of our ids, the four special ones first; words begin with `▁`, which also is the space.
         rules: texts that are replaced before, each with its replacement.
         words: whether texts are cut at spaces, instead of into characters.
+        controls: pieces that no text has, such as those of languages.
     """
     model = _empty()
     spec, normalizer = model.trainer_spec, model.normalizer_spec
@@ -209,7 +212,8 @@ def listed_model(names: Sequence[str], rules: Iterable[tuple[str, str]], *, word
         normalizer.precompiled_charsmap = parsed.normalizer_spec.precompiled_charsmap
     _add_special_pieces(model)
     for name in names[len(SPECIAL) :]:
-        model.pieces.add(piece=name, score=0.0, type=model.SentencePiece.NORMAL)
+        kind = model.SentencePiece.CONTROL if name in controls else model.SentencePiece.NORMAL
+        model.pieces.add(piece=name, score=0.0, type=kind)
     spec.vocab_size = len(model.pieces)
     content: bytes = model.SerializeToString()
     return content

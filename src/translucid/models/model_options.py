@@ -100,6 +100,9 @@ class RecurrentOptions(ContextualOptions):
     """L, layers of the encoder and of the decoder each."""
     bidirectional: bool = True
     """Read the source in both directions, each with half the width."""
+    first_state: Literal["bridge", "last", "mean"] = "bridge"
+    """The decoder's first state: tanh(W h) of the encoder's last state h (Bahdanau et al. 2015); h itself (Sutskever et
+    al. 2014); or, for all layers, tanh(W y) of the mean y of the encoder's outputs (Sennrich et al. 2017)."""
     attention: (
         Literal["none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"]
         | Annotated[str, Field(pattern="^" + USER_CLASS + "$", max_length=200)]
@@ -110,6 +113,8 @@ class RecurrentOptions(ContextualOptions):
     """Luong's local attention (local-p): the number of positions to attend to on either side of a predicted one."""
     input_feeding: bool = False
     """Luong's input feeding: the decoder reads the previous attentional state; slower, as it must go word by word."""
+    combine_bias: bool = False
+    """Luong's attentional state has a bias: tanh(W [c; h] + b), as in many implementations."""
     dropout: float = Field(0.2, ge=0, lt=1)
     """Dropout on the embeddings, between layers, and before the output projection."""
     share_embeddings: bool = True
@@ -126,8 +131,9 @@ class RecurrentOptions(ContextualOptions):
         if self.attention in ("none", "bahdanau"):
             if self.window:
                 raise ValueError(f"window is for Luong's attention, not for attention={self.attention}")
-            if self.input_feeding:
-                raise ValueError(f"input_feeding is for Luong's attention, not for attention={self.attention}")
+            for name in ("input_feeding", "combine_bias"):
+                if getattr(self, name):
+                    raise ValueError(f"{name} is for Luong's attention, not for attention={self.attention}")
         return self
 
     @property

@@ -95,7 +95,10 @@ class RecurrentEncoder(nn.Module):
         self.recurrence = Recurrence(
             o.cell, o.width, o.width, o.layers, bidirectional=o.bidirectional, dropout=o.dropout
         )
+        self.first_state = o.first_state
         parts = 2 if o.cell == "lstm" else 1  # an LSTM has a hidden state and a cell
+        if o.first_state == "last":
+            parts = 0
         self.bridges = nn.ModuleList(Linear(o.width, o.width) for _ in range(parts))
         self.at_input, self.at_output = Point("encoder.input"), Point("encoder.output")
 
@@ -103,12 +106,20 @@ class RecurrentEncoder(nn.Module):
         """Read embedded sources x [B, S, D] with their mask [B, S]; `lengths` are those of `SequenceModel.encode`.
 
         The decoder's first hidden state is tanh(W h) of the encoder's last one (section A.2.2 of the paper), for each
-        layer and from both directions. The cell of an LSTM, which is unbounded, is mapped without tanh.
+        layer and from both directions. The cell of an LSTM, which is unbounded, is mapped without tanh. Other papers
+        take h itself (Sutskever et al. 2014, arXiv 1409.3215), or, instead of h and in all layers, the mean of the
+        outputs (Sennrich et al. 2017, arXiv 1703.04357, equation 1).
         """
         lengths_on_host = torch.tensor(lengths) if lengths else mask.sum(1).cpu()
         outputs, last = self.recurrence.read(self.at_input(x), lengths_on_host)
+        outputs = self.at_output(outputs)
+        if self.first_state == "last":
+            return RecurrentMemory(outputs, mask, last)
+        if self.first_state == "mean":
+            mean = outputs.sum(1) / mask.sum(1, keepdim=True)  # [B, D]; outputs are zero at padding
+            last = tuple(mean.expand_as(part) for part in last)
         hidden, *cell = (bridge(part) for bridge, part in zip(self.bridges, last, strict=True))
-        return RecurrentMemory(self.at_output(outputs), mask, (torch.tanh(hidden), *cell))
+        return RecurrentMemory(outputs, mask, (torch.tanh(hidden), *cell))
 
 
 class PlainDecoder(nn.Module):
@@ -173,7 +184,7 @@ class LuongDecoder(nn.Module):
         h_t = f(h_{t-1}, E w_{t-1})                      f an LSTM or GRU
         a_t = softmax(score(h_t, y))                     equation 7
         c_t = sum_s a_ts y_s
-        h~_t = tanh(W_c [c_t; h_t])                      equation 5
+        h~_t = tanh(W_c [c_t; h_t])                      equation 5, with a bias on request
 
     Without input feeding, no state depends on the attention, so one fused call runs the recurrence over all words, and
     all positions attend at once. With input feeding (section 3.3), the input is the word together with h~_{t-1}.
@@ -187,7 +198,7 @@ class LuongDecoder(nn.Module):
         self.feeds = o.input_feeding
         inputs = 2 * o.width if self.feeds else o.width
         self.recurrence = Recurrence(o.cell, inputs, o.width, o.layers, dropout=o.dropout)
-        self.combine = Linear(2 * o.width, o.width, bias=False)
+        self.combine = Linear(2 * o.width, o.width, bias=o.combine_bias)
         nn.init.xavier_uniform_(self.combine.weight)
         self.at_weights, self.at_context = Point(f"{CROSS}.weights"), Point(f"{CROSS}.output")
         self.at_output = Point(OUTPUT)

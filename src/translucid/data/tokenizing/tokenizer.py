@@ -58,7 +58,7 @@ class TokenizerOptions(OptionGroup):
     """The vocabulary is learned from at most this many random training pairs; more take memory and change little."""
     languages: dict[str, str] = Field(default_factory=dict, max_length=10_000)
     """The piece that stands for each language of a multilingual model, by its code; a training with several directions
-    sets it."""
+    sets it. In imported models, several pieces may stand for a language, separated by spaces."""
     language_pieces: Literal["source-side", "both-sides"] = "source-side"
     """Where these pieces are put: that of the target language before the source (Johnson et al. 2017, our training and
     Marian), or that of each language before its own text (M2M100 and NLLB)."""
@@ -240,10 +240,10 @@ class Tokenizer:
         start = [SPECIAL.start] if options.source_start else []
         tokenizer.source_opening, tokenizer.target_opening = start, ()
         if options.languages and options.marks_sources:
-            tokenizer.source_opening = [*start, _language_id(source, options.languages, self._source, "source")]
-            tokenizer.target_opening = [_language_id(target, options.languages, self._target, "target")]
+            tokenizer.source_opening = [*start, *_language_ids(source, options.languages, self._source, "source")]
+            tokenizer.target_opening = _language_ids(target, options.languages, self._target, "target")
         elif options.languages:
-            tokenizer.source_opening = [*start, _language_id(target, options.languages, self._source, "target")]
+            tokenizer.source_opening = [*start, *_language_ids(target, options.languages, self._source, "target")]
         return tokenizer
 
     @classmethod
@@ -458,19 +458,19 @@ class Tokenizer:
         return [self._target.id_to_piece(i).startswith(SPACE) for i in range(self.target_size)]
 
 
-def _language_id(
+def _language_ids(
     code: str | None, languages: Mapping[str, str], processor: sentencepiece.SentencePieceProcessor, side: str
-) -> int:
-    """Return the id of the piece that stands for a language of the source or the target side."""
+) -> list[int]:
+    """Return the ids of the pieces that stand for a language of the source or the target side, most often one."""
     if code is None or code not in languages:
         codes = ", ".join(sorted(languages)[:20]) + (", …" if len(languages) > 20 else "")
         problem = f"does not have the {side} language {code!r}" if code else f"needs the {side} language"
         raise UserError(f"this multilingual model {problem}", fix=f"Give `{side}`, one of {codes}.")
-    number: int = processor.piece_to_id(languages[code])
-    if not processor.is_control(number):
+    numbers: list[int] = processor.piece_to_id(languages[code].split(" "))
+    if not all(map(processor.is_control, numbers)):
         what = f"data.tokenizer.languages names {languages[code]!r}, which the tokenizer does not have for a language"
         raise UserError(what, fix="Take config.yaml and the tokenizer from one run.")
-    return number
+    return numbers
 
 
 def _fingerprint(models: Iterable[bytes]) -> str:

@@ -153,6 +153,15 @@ def real_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def real_models(real_data) -> Path:
+    """The folder of published models beside that of real corpora; without it, tests that need it skip."""
+    folder = real_data.parent / "models"
+    if not folder.is_dir():
+        pytest.skip(f"no published models in {folder}")
+    return folder
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
     """Use one thread: small models are no faster with more, and tests share their machine."""

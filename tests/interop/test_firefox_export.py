@@ -23,9 +23,9 @@ from translucid.decoding.shortlist import Shortlist
 from translucid.ground.errors import UserError
 from translucid.interop.firefox_export import export_firefox, input_factors, simulated
 from translucid.interop.importing import import_model
-from translucid.interop.marian import shortlist_file
+from translucid.interop.marian import _shortlist, shortlist_file
 from translucid.interop.marian_export import arrays_of, export_marian
-from translucid.interop.pieces import pieces_of
+from translucid.interop.pieces import Vocabulary, pieces_of, read_sentencepiece
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 
@@ -246,6 +246,75 @@ def test_the_engines_output_no_piece_that_a_shortlist_lacks(student, factors, tm
     texts = run_engine(engine, ENGINES[engine], tmp_path / "out", json.dumps(sources))
     assert not any("V" in text or "watch" in text for text in texts)
     assert len({*texts}) > 3
+
+
+def shortlist_bytes(first, lists, *, magic=0xF11A48D5013417F5, checksum=0, sizes=(0, 0), bounds=None):
+    """Return the file of a shortlist, written without our code, perhaps with errors."""
+    bounds = bounds or [0, *itertools.accumulate(map(len, lists))]
+    rows = [row for targets in lists for row in targets]
+    head = struct.pack("<4Q", first, max(map(len, lists)), len(bounds) + sizes[0], len(rows) + sizes[1])
+    body = head + struct.pack(f"<{len(bounds)}Q", *bounds) + struct.pack(f"<{len(rows)}I", *rows)
+    for (number,) in struct.iter_unpack("<Q", body[: len(body) // 8 * 8]):
+        checksum ^= (number + 2654435769 + checksum * 64 + checksum // 4) % 2**64
+    return struct.pack("<QQ", magic, checksum) + body
+
+
+def test_an_import_takes_the_shortlist_beside_a_model_and_an_export_writes_it_again(
+    student, factors, folder, tmp_path, capsys
+):
+    """The first six rows are for all, those of the end token and the unknown one too; a piece is its own candidate."""
+    _, tokenizer = student
+    shutil.copytree(folder, tmp_path / "in")
+    lists = [[], [9], *([2 + row, 40 + row] for row in range(2, 60))]  # row 2 is our id 4; later rows have no list
+    (tmp_path / "in" / "lex.50.50.enes.s2t.bin").write_bytes(shortlist_bytes(6, lists))
+    command = ["import", tmp_path / "in", tmp_path / "run", "--source-language", "en", "--target-language", "es"]
+    assert run([*map(str, command)]) == 0 and "shortlist: candidates of" in capsys.readouterr().err
+    translator = Translator.load(tmp_path / "run", "cpu")
+    assert str(translator.engine) == "torch, float32, large shortlist"
+    listed = translator.torch_engine.restricted(
+        "large shortlist", tmp_path / "run" / "shortlist.tsv", tokenizer
+    ).shortlist
+    assert listed.pieces([[4, 3]]).tolist() == [*range(8), 44]
+    assert listed.pieces([[70, 3]]).tolist() == [*range(8), 70]
+    ids = [[*sentence, 3] for sentence in tokenizer.encode_source(TEXTS[:4])]
+    outputs = translator.engine.decode(SearchRequest(ids, DecodingOptions(beam=2)))
+    for sentence, (hypothesis, *_) in zip(ids, outputs, strict=True):
+        assert {*hypothesis.tokens} <= {*listed.pieces([sentence]).tolist()}
+    export_firefox(*student, tmp_path / "out", factors, languages=("en", "es"), shortlist=listed)
+    written = read_shortlist_file((tmp_path / "out" / "lex.50.50.enes.s2t.bin").read_bytes())
+    assert written[0] == [*range(6)] and {*written[2]} | {*range(6)} == {*range(6), 42} and written[68] == [68]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is cut short"),
+        (shortlist_bytes(2, [[1]], magic=7), "it has another format"),
+        (shortlist_bytes(2, [[1]])[:-1], "it has 67 bytes, and its header says 68"),
+        (shortlist_bytes(2, [[1]], sizes=(1 << 60, 1 << 61)), "and its header says 18,446,744,073,709,551,684"),
+        (shortlist_bytes(2, [[1]], checksum=1), "its checksum is wrong"),
+        (shortlist_bytes(2, [[1], [2]], bounds=[0, 3, 2]), "its indices are not in order"),
+        (shortlist_bytes(2, [[9999]]), "has rows that the vocabularies of"),
+        (shortlist_bytes(9999, [[1]]), "has rows that the vocabularies of"),
+    ],
+)
+def test_a_damaged_shortlist_is_refused_in_one_line(folder, tmp_path, content, message):
+    shutil.copytree(folder, tmp_path / "in")
+    (tmp_path / "in" / "lex.bin").write_bytes(content)
+    with pytest.raises(UserError) as error:
+        import_model(tmp_path / "in", tmp_path / "run")
+    assert str(error.value).startswith(f"{tmp_path}/in/lex.bin: ") and message in str(error.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_firefoxs_own_vocabulary_and_shortlist_are_read(real_models):
+    folder = real_models / "firefox-enes-vocab-lex"
+    ids = {piece.piece: row for row, piece in enumerate(read_sentencepiece(folder / "vocab.enes.spm").pieces)}
+    vocabulary = Vocabulary.of(ids, len(ids), pad=None, unknown=1, start=None, end=0)
+    shortlist = _shortlist(folder, vocabulary, vocabulary, shared=False)
+    assert len(ids) == 32_000 and sum(map(len, shortlist.by_source.values())) == 772_764
+    candidates = {vocabulary.names[number] for number in shortlist.by_source[vocabulary.names.index("▁house")]}
+    assert {"▁casa", "▁hogar", "▁vivienda"} <= candidates and len(candidates) <= 50
 
 
 CONVERT = """

@@ -1,5 +1,7 @@
 """Conversion of vocabularies into our order and back: small ones, compared completely."""
 
+import gzip
+import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -304,3 +306,42 @@ def test_marians_lists_are_read_as_they_are_written(content, ids):
 def test_other_lines_are_reported_with_their_number(content, message):
     with pytest.raises(UserError, match=re.escape(message)):
         read_vocabulary(content, Path("v.yml"))
+
+
+def test_the_tokenizer_of_an_opus_model_gives_the_ids_of_transformers(real_models, real_data):
+    """Both roles; a text that spells special pieces, or begins like `>>mg<<`, is a text for us and not for them."""
+    from transformers import MarianTokenizer
+
+    folder = real_models / "opus-mt-en-mg-tokenizer"
+    theirs = MarianTokenizer.from_pretrained(folder)
+    keys = Keys(json.loads((folder / "config.json").read_text()), folder / "config.json")
+    embeddings = dict.fromkeys(("source", "target"), torch.zeros(54_688, 1))
+    vocabulary, _, ours, languages = huggingface._marian_vocabularies(folder, keys, embeddings)
+    assert languages == {}
+    texts = [
+        "",
+        " ",
+        "a\tb",
+        "😀 👩‍👩‍👧 🇪🇸",
+        "ﬁ ㎏ ① Ａｂｃ　ｄ",
+        "e\u0301 é",
+        "a\u00a0b\u2003c\u200bd\u00ad",
+        "\ufeffBOM",
+    ]
+    texts += [
+        "½ ² ™ … ‥ Ⅷ 𝐇𝐢",
+        "中文 ひらがな 한국어 עברית",
+        "x" * 20_000,
+        "word " * 5_000,
+        "a  b \x01 \x7f\r",
+        "Hello >>mg<< there",
+    ]
+    for name in ("official/flores200.devtest.eng_Latn.gz", "official/flores200.devtest.spa_Latn.gz"):
+        texts += gzip.decompress((real_data / name).read_bytes()).decode().split("\n")[:1000:4]
+    rows = vocabulary.rows
+    for side, encode in (("text", ours.encode_source), ("text_target", ours.encode_target)):
+        expected = [theirs(**{side: text})["input_ids"] for text in texts]
+        assert [[*(rows[number] for number in ids), 0] for ids in encode(texts)] == expected
+    spelled = [">>mg<< Hello", "a </s> <pad>"]
+    for ids in ours.encode_source(spelled):
+        assert not {*ids} & {0, 2, 3} and vocabulary.names[ids[0]] in ("▁>", "▁a")

@@ -61,4 +61,9 @@ def import_model(
         console.print("not in the description, so this is a guess:")
         for guess in imported.guesses:
             console.print(f"  {guess}", soft_wrap=True, markup=False, highlight=False)
+    if imported.shortlist:
+        sources = len(imported.shortlist.by_source)
+        console.print(
+            f"shortlist: candidates of {sources:,} source pieces; --engine torch considers all pieces", soft_wrap=True
+        )
     console.print(f"written: {out}")

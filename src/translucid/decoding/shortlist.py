@@ -26,8 +26,8 @@ class Shortlist:
 
     def __init__(self, always: Iterable[int], by_source: dict[int, list[int]]) -> None:
         """Take the target ids that are `always` candidates, and those that each source id adds."""
-        self.always = np.array(sorted({*SPECIAL, *always}))
-        self.by_source = {source: np.array(targets) for source, targets in by_source.items()}
+        self.always = np.array(sorted({*SPECIAL, *always}), np.int64)
+        self.by_source = {source: np.array(targets, np.int64) for source, targets in by_source.items()}
 
     def pieces(self, sentences: Iterable[list[int]]) -> NDArray[np.int64]:
         """Return the candidates [n] for source sentences, sorted; the special tokens are the first."""
@@ -56,6 +56,18 @@ class Shortlist:
         for row, sentence in zip(sentence_candidates, sentences, strict=True):
             row[np.searchsorted(candidates, self.pieces([sentence]))] = True
         return candidates, sentence_candidates
+
+
+def shortlist_text(shortlist: Shortlist, tokenizer: Tokenizer) -> str:
+    """Return a shortlist in CTranslate2's format, as `read_shortlist` reads it."""
+    source_pieces = tokenizer.source_pieces(range(tokenizer.source_size))
+    target_pieces = tokenizer.target_pieces(range(tokenizer.target_size))
+    lines = ["\t" + listed(shortlist.always.tolist(), target_pieces)]
+    for source, targets in shortlist.by_source.items():
+        piece, names = source_pieces[source], listed(targets.tolist(), target_pieces)
+        if names and not SEPARATORS & set(piece):
+            lines.append(f"{piece}\t{names}")
+    return "\n".join(lines) + "\n"
 
 
 def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:

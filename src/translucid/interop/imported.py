@@ -23,6 +23,7 @@ from torch import Tensor
 
 from bitext.reading import read_at_most, reading, refuse_unsafe
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.shortlist import Shortlist
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import refuse_more_than_memory
 from translucid.layers.positions import sinusoidal_positions
@@ -45,6 +46,8 @@ class Imported:
     tensors: dict[str, Tensor]
     """The weights by our names; a shared weight is there under each of its names."""
     tokenizer: Tokenizer
+    shortlist: Shortlist | None = None
+    """The candidates for each sentence, if the model has a list of them."""
     parameters: int = 0
     """The number of weights of the model, shared ones once."""
     guesses: list[str] = field(default_factory=list)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from translucid.decoding.shortlist import shortlist_text
+from translucid.engines.ctranslate2.conventions import is_supported
 from translucid.engines.target_pieces import EXPORTED, import_target_pieces
+from translucid.engines.tuned import Tuned, save_tuned
 from translucid.ground.errors import UserError
 from translucid.interop import Kind, kind_of
 from translucid.interop.ctranslate2 import from_ctranslate2
@@ -89,6 +92,10 @@ def import_model(
         new_run.begin(configuration, tokenizer)
         new_run.save_model(model, tokenizer, {"imported": imported.kind})
         import_target_pieces(new_run, target_pieces, tokenizer)
+        if imported.shortlist:
+            engine: Literal["torch", "ctranslate2"] = "ctranslate2" if is_supported(configuration.model) else "torch"
+            tuned = Tuned(engine=engine, considered="large shortlist")
+            save_tuned(new_run.path, tuned, shortlist_text(imported.shortlist, tokenizer))
         new_run.add_provenance({**source, "kind": imported.kind})
         shutil.rmtree(new_run.path / "state")  # there is no training to resume
     return imported, configuration

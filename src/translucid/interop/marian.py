@@ -25,7 +25,9 @@ from torch import Tensor
 
 from bitext.reading import reading, refuse_unsafe
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.shortlist import Shortlist
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.interop.imported import LONGEST_JSON, SIDES, Imported, Keys, Names, all_are, joined, read_file, read_npz
 from translucid.interop.pieces import Vocabulary, adapted_models, read_sentencepiece, vocabulary_weights
 from translucid.kernels.machine import refuse_more_than_memory
@@ -77,6 +79,7 @@ def from_marian(path: Path) -> Imported:
         },
         tensors=tensors,
         tokenizer=tokenizer,
+        shortlist=_shortlist(file.parent, source, target, shared=shared),
     )
 
 
@@ -266,6 +269,48 @@ def _decoder_layers(keys: Keys) -> list[int]:
     if not isinstance(tied, list) or len(tied) != depth or not all_are(int, tied) or not {*tied} <= {*numbers}:
         keys.unsupported("transformer-tied-layers", tied)
     return tied
+
+
+SHORTLIST = "lex*.bin"
+"""Names of Firefox's shortlists, such as `lex.50.50.enes.s2t.bin`."""
+_LONGEST_SHORTLIST = 1 << 28
+
+
+def _shortlist(folder: Path, source: Vocabulary, target: Vocabulary, *, shared: bool) -> Shortlist | None:
+    """Read the shortlist beside a model, if there is one.
+
+    As in Marian, the first rows of the target vocabulary are candidates for every sentence and, if both sides have the
+    same vocabulary, the source pieces themselves.
+
+    Raises:
+        UserError: there are several, or the file is damaged or that of another vocabulary.
+    """
+    files = sorted(folder.glob(SHORTLIST))
+    if not files:
+        return None
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files[:5])
+        raise UserError(f"holds {len(files)} shortlists: {names}", file=folder, fix="Leave the model's own there.")
+    try:
+        first, offsets, rows = read_shortlist_file(read_file(files[0], _LONGEST_SHORTLIST))
+    except ValueError as error:
+        raise UserError(f"is damaged, or no shortlist of Firefox ({error})", file=files[0], fix=_FIX) from error
+    source_ids, target_ids = source.ids_by_row(), target.ids_by_row()
+    if len(offsets) - 1 > len(source_ids) or max(first - 1, int(rows.max(initial=0))) >= len(target_ids):
+        what = f"has rows that the vocabularies of {len(source_ids):,} and {len(target_ids):,} pieces lack"
+        raise UserError(what, file=files[0], fix="Is this the shortlist of the model?")
+    always = [target_ids[row] for row in range(first)]
+    by_source: dict[int, list[int]] = {}
+    for row in range(len(offsets) - 1):
+        targets = [target_ids[number] for number in rows[offsets[row] : offsets[row + 1]].tolist()]
+        if source_ids[row] == SPECIAL.end:  # every source has it
+            always += targets
+        elif targets:
+            by_source[source_ids[row]] = targets
+    if shared:
+        for number in source_ids.values():
+            by_source.setdefault(number, []).append(number)
+    return Shortlist(always, by_source)
 
 
 FIREFOX = "model.*.bin"
@@ -513,6 +558,34 @@ def shortlist_file(size: int, always: Iterable[int], by_source: Mapping[int, Ite
     counts = struct.pack("<QQQQ", 0, int(np.diff(offsets).max()), len(offsets), len(rows))
     body = counts + struct.pack(f"<{len(offsets)}Q", *offsets) + struct.pack(f"<{len(rows)}I", *rows)
     return struct.pack("<QQ", _MAGIC, _checksum(body)) + body
+
+
+def read_shortlist_file(content: bytes) -> tuple[int, NDArray[np.uint64], NDArray[np.uint32]]:
+    """Read a binary shortlist.
+
+    Returns:
+        The number of first target rows that are always candidates; for each source row the index of its first target
+        row, and one index more; and the target rows.
+
+    Raises:
+        ValueError: the file is damaged, or has another format.
+    """
+    header = struct.Struct("<QQQQQQ")
+    if len(content) < header.size:
+        raise ValueError("it is cut short")
+    magic, checksum, first, _, offset_count, row_count = header.unpack_from(content)
+    if magic != _MAGIC:
+        raise ValueError("it has another format")
+    size = header.size + 8 * offset_count + 4 * row_count
+    if size != len(content):
+        raise ValueError(f"it has {len(content):,} bytes, and its header says {size:,}")
+    if checksum != _checksum(content[16:]):
+        raise ValueError("its checksum is wrong")
+    offsets = np.frombuffer(content, "<u8", offset_count, header.size)
+    rows = np.frombuffer(content, "<u4", row_count, header.size + 8 * offset_count)
+    if not len(offsets) or offsets[0] or (offsets[1:] < offsets[:-1]).any() or offsets[-1] != len(rows):
+        raise ValueError("its indices are not in order")
+    return first, offsets, rows
 
 
 def _checksum(body: bytes) -> int:

@@ -79,6 +79,14 @@ class Vocabulary:
         can_output = [padding is not None, unknown is not None, start not in (None, end), True]
         return cls(names, rows, can_output + [True] * len(piece_rows))
 
+    def ids_by_row(self) -> dict[int, int]:
+        """Return our id of each of the other model's rows."""
+        ids: dict[int, int] = {}
+        for number, row in enumerate(self.rows):
+            if row is not None:
+                ids.setdefault(row, number)
+        return ids
+
     def add_unknown(self, pieces: Iterable[str]) -> None:
         """Add a row for each piece that only SentencePiece has: a copy of the unknown one's."""
         for piece in pieces:

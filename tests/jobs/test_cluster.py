@@ -1,13 +1,16 @@
 """The same job on Ray, here with two CPUs."""
 
+import os
+import signal
 import sys
+import time
 
 import pytest
 
 from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
-from translucid.jobs.cluster import ray_cluster
+from translucid.jobs.cluster import _ray, ray_cluster
 from translucid.jobs.job import TranslationJob, in_this_process
 from translucid.jobs.output import FileOutput
 from translucid.jobs.running import run
@@ -25,9 +28,8 @@ def environment():
 @pytest.fixture(scope="module")
 def ray(environment):
     try:
-        import ray
-        import ray.data
-    except ImportError as error:
+        ray = _ray()
+    except UserError as error:
         pytest.skip(f"RAY IS NOT TESTED: {error}. Install the extra `cluster`.")
     environment.setenv(
         "RAY_worker_niceness", "0"
@@ -82,6 +84,17 @@ def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
         summary,
     ]
     assert (tmp_path / "out").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def test_ray_prints_nothing_among_the_translations_when_a_worker_dies(ray, capfd):
+    @ray.remote(max_retries=0)
+    def die():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(ray.exceptions.WorkerCrashedError):
+        ray.get(die.remote())
+    time.sleep(1)  # Ray prints a moment later, in a thread
+    assert capfd.readouterr() == ("", "")
 
 
 def test_without_ray_the_user_is_told_what_to_install(small_run, text, monkeypatch):

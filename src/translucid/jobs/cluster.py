@@ -179,6 +179,8 @@ def _checksum(lines: Sequence[bytes]) -> int:
 def _ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    # Ray reports a dead worker, whose windows another one translates, on standard output: among the translations.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         import ray
         import ray.data

@@ -106,7 +106,9 @@ def test_both_engines_find_the_same(tokenizer, beam):
     # Without loops, from which the two recover differently; and short, because its beam stays as wide when a hypothesis
     # ends while ours gets narrower.
     options = DecodingOptions(beam=beam, max_length_ratio=0.5, max_length_extra=5, max_loops=0)
-    sources = [*sources_of(tokenizer), [3]]
+    alone = sources_of(tokenizer)
+    with_context = [[*previous[:-1], 4, *source] for previous, source in pairwise(alone)]  # any piece may separate them
+    sources = [*alone, *with_context, [3]]
     progress = []
     expected, results = (
         torch_engine.decode(SearchRequest(sources, options)),

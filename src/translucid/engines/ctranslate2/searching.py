@@ -3,7 +3,9 @@
 Its beam search differs from ours in the stopping criterion and in length normalization, so we request the whole beam
 with plain log-probabilities, and rank it ourselves. Its beam stays as wide when a hypothesis ends, ours gets narrower:
 either finds hypotheses that the other drops. It would stop at the first K finished ones, of which many are short and
-improbable; so it searches until `PATIENCE` K are finished.
+improbable; so it searches until `PATIENCE` K are finished. Of 2,814 sentences with document context, and a run trained
+for ten minutes, 4 outputs differ with a beam of 5: ours scores higher in 3, its in 1. Without context, 7 of 3,000
+differ: 5 and 2. With a beam of 1, none does.
 
 It has no rule against loops and one limit of length for all sentences, so a sentence whose output loops is searched
 again with its own limit and without the loop. A sentence that breaks a rule even then is left to the PyTorch engine, or

@@ -95,6 +95,37 @@ def test_headers_stand_in_the_styles():
     assert b"HEADER" in ZipFile(BytesIO(document.filled(all_changed(document)))).read("styles.xml")
 
 
+@pytest.mark.parametrize("has_own_table", [True, False])
+def test_titles_labels_and_own_tables_of_charts_are_translated(has_own_table):
+    address = "local-table.$B$1" if has_own_table else "Sheet1.$B$1"
+    text = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    number = '<table:table-cell office:value-type="float" office:value="3"><text:p>3 cats</text:p></table:table-cell>'
+    names = f'{NAMES} xmlns:table="{OASIS.format("table")}"'
+    chart = (
+        f"<office:document-content {names}><style:style><text:p>and</text:p></style:style><text:p>Sales</text:p>"
+        f'<series address="{address}"><text:p>The year</text:p></series><table:table table:name="local-table">'
+        f"<table:table-row>{text.format('Cats')}{number}</table:table-row></table:table></office:document-content>"
+    )
+    entry = '<e media-type="application/vnd.oasis.opendocument.{}" full-path="{}/"/>'
+    manifest = "".join(entry.format(*pair) for pair in (("text", ""), ("chart", "Obj 10"), ("chart", "Obj 9")))
+    manifest = f"<!DOCTYPE m><m>{manifest}{entry.format('formula', 'Obj 1')}</m>"
+    members = {"META-INF/manifest.xml": manifest, "Obj 1/content.xml": chart, "Obj 10/content.xml": chart}
+    content = of_odt("<text:p>a</text:p>", **members, **{"Obj 9/content.xml": chart.replace("Sales", "Prices")})
+    document = read(content)
+    assert document.filled({}) == content
+    texts = [segment.source.text for segment in document.segments]
+    labels = ["The year", "Cats"] if has_own_table else ["The year"]
+    assert texts == ["a", "Prices", *labels, "Sales", *labels]
+    assert document.segments[1].place == "chart, text 1"
+    archive = ZipFile(BytesIO(document.filled(all_changed(document))))
+    after = chart.replace("Sales", "SALES").replace("The year", "THE YEAR")
+    if has_own_table:
+        after = after.replace("Cats", "CATS")
+    assert archive.read("Obj 10/content.xml").decode() == after
+    assert archive.read("Obj 9/content.xml").decode() == after.replace("SALES", "PRICES")
+    assert archive.read("Obj 1/content.xml").decode() == chart
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

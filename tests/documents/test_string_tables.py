@@ -198,7 +198,8 @@ def test_texts_of_spreadsheets_outside_of_tables_of_strings():
         + cell("one", ' table:formula="of:=IF([.A1]=&quot;One&quot;;1;2)"'),
         cell("sku_12"),
     )
-    condition = ' table:condition="of:cell-content-is-in-list(&quot;one&quot;;&quot;other&quot;)"'
+    names = '"one";"other";"sku_12";"the ""5 cats""";"12"'.replace('"', "&quot;")
+    condition = f' table:condition="of:cell-content-is-in-list({names})"'
     rule = f"<table:content-validation{condition}><table:help-message><text:p>Choose one</text:p></table:help-message>"
     before = f"<table:content-validations>{rule}</table:content-validation></table:content-validations>"
     shapes = "<table:shapes><text:p>a box</text:p></table:shapes>"
@@ -206,7 +207,10 @@ def test_texts_of_spreadsheets_outside_of_tables_of_strings():
     xml = sheet(*rows, before=hidden + before).replace('"Data">', f'"Data">{shapes}')
     xml = xml.replace("<table:table-row>", '<table:table-row table:number-rows-repeated="2">', 1)
     document, content = translated("a.ods", xml)
-    assert {segment.place: segment.source.text for segment in document.segments} == {
+    *texts, other, cats = document.segments
+    assert (other.source.text, cats.source.text) == ("other", 'the "5 cats"')
+    assert other.place == cats.place == "list of choices"
+    assert {segment.place: segment.source.text for segment in texts} == {
         "paragraph 1": "Choose one",
         "Data, drawing": "a box",
         "Data!A1": "one",
@@ -215,7 +219,9 @@ def test_texts_of_spreadsheets_outside_of_tables_of_strings():
         "Data!B3, note": "a note",
     }
     after = xml.replace(' office:string-value="two"', "").replace("=&quot;One&quot;", "=&quot;ONE&quot;")
-    after = after.replace("(&quot;one&quot;", "(&quot;ONE&quot;")
+    after = after.replace(
+        names, names.replace("one", "ONE").replace("other", "OTHER").replace("the", "THE").replace("cats", "CATS")
+    )
     for text in ("one", "two", "three", "four", "a note", "a box", "Choose one"):
         after = after.replace(f"<text:p>{text}</text:p>", f"<text:p>{text.upper()}</text:p>")
     formula = ' table:formula="of:=IF([.A1]=&quot;{}&quot;;1;2)"'

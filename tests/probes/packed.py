@@ -241,11 +241,14 @@ def ods(chance: Random, *, has_strings: bool = False) -> bytes:
     if has_strings:
         sheets += f'<table:table table:name="Two">{head}{strings}</table:table>'
     body = f"<office:body><office:spreadsheet>{sheets}</office:spreadsheet></office:body>"
+    labels = f'<series names="local-table.B1"/><table:table>{row(cells[0]())}</table:table>'
+    chart = '<entry type="application/vnd.oasis.opendocument.chart" full-path="Object 1/"/>'
     return packed(
         {
             "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
-            "META-INF/manifest.xml": "<manifest/>",
+            "META-INF/manifest.xml": f"<manifest>{chart}</manifest>",
             "content.xml": f"{DECLARATION}<office:document-content {names}>{body}</office:document-content>",
+            "Object 1/content.xml": f"<office:document-content {names}>{line()}{labels}</office:document-content>",
         },
         chance,
     )

@@ -85,7 +85,7 @@ def parts(archive: ZipContainer, kinds: dict[str, str], main: str) -> Iterator[t
         members = [name for name, kind in types.items() if kind.endswith(end.lower())]
         if end == main:
             members = _main_members(archive, members)
-        for name in sorted(members, key=_sort_key):
+        for name in sorted(members, key=sort_key):
             yield name, label
 
 
@@ -156,7 +156,7 @@ def _units(
         yield from XmlFile(archive.display_name(found), archive.read(found)).units({root}, names, spaces)
 
 
-def _sort_key(name: str) -> list[str | int]:
+def sort_key(name: str) -> list[str | int]:
     """Return a sort key with which `slide10` comes after `slide9`."""
     parts: list[str | int] = [*re.split(r"([0-9]{1,9})", name)]
     parts[1::2] = map(int, parts[1::2])

@@ -1,4 +1,4 @@
-"""OpenDocument texts and spreadsheets: paragraphs of the body, of cells, notes, frames, headers and footers.
+"""OpenDocument texts and spreadsheets: paragraphs of the body, of cells, notes, frames, headers, footers and charts.
 
 A sheet with strings for translators is read as a table of columns, and so is such a table in a text: `strings.table`
 chooses the columns. Formulas, numbers, dates and names stay.
@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import PurePath
 from typing import Literal
 
-from bitext.documents.document import LONGEST_PLACE, Target, shortened
+from bitext.documents.document import LONGEST_PLACE, Segment, Target, shortened
 from bitext.documents.office.cell_references import letters, plain_value, translated_formula
 from bitext.documents.office.docx import COMPLEX_SCRIPTS, EAST_ASIAN_SCRIPTS
+from bitext.documents.office.ooxml import sort_key
 from bitext.documents.office.string_tables import (
     Cell,
     CellSyntax,
@@ -26,6 +27,7 @@ from bitext.documents.office.string_tables import (
 )
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.table import columns_of_strings, columns_of_translations
+from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_file import (
     Inline,
     Role,
@@ -78,6 +80,13 @@ _OF_TEXT_CELL = {
 }
 """The attributes of a cell that gets a text."""
 _CONTENT = "content.xml"
+_CHART = re.compile(rb'<[^<>]*"application/vnd\.oasis\.opendocument\.chart"[^<>]*>')
+"""The entry of a chart in the manifest, which may have a document type that our parser refuses."""
+_FOLDER = re.compile(rb'full-path="([^"<>]+/)"')
+_OWN_TABLE = b'"local-table.'
+"""How a chart refers to its own table, which otherwise is a copy of cells of a sheet."""
+_VALIDATION = "table:content-validation"
+_CHOICES, _CHOICE = "cell-content-is-in-list(", re.compile(r'"((?:[^"]|"")*)"')
 _PARAGRAPHS = ("text:p", "text:h")
 _CONTENTS = (*_PARAGRAPHS, "text:list")
 _LINE_BREAKS = {"text:tab", "text:line-break"}
@@ -89,7 +98,7 @@ _ROLES: dict[str, Role] = {
 _HIDDEN = {"text:tracked-changes", "table:tracked-changes", "table:dde-link"}
 _REFERRING = {
     **dict.fromkeys(_CELLS, "table:formula"),
-    "table:content-validation": "table:condition",
+    _VALIDATION: "table:condition",
     "calcext:condition": "calcext:value",
     "style:map": "style:condition",
     **dict.fromkeys(["table:filter-condition", "table:filter-set-item"], "table:value"),
@@ -109,19 +118,29 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
         raise archive.error("is another kind of document than its name says")
     if any(member.startswith(("Basic/", "Scripts/")) for member in archive.names):
         raise archive.error("has macros, which is refused")
-    if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+    manifest = archive.read("META-INF/manifest.xml")
+    if b"encryption-data" in manifest:
         raise archive.error("is encrypted")
     bundle = _Spreadsheet(archive) if kind == _SPREADSHEET else Bundle(archive)
     revisions = Counter[str]()
     for member, label in ((_CONTENT, ""), ("styles.xml", "headers and footers")):
         if member in archive.names:
             part = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
+            choices = list[Segment]()
             if isinstance(bundle, _Spreadsheet):
-                bundle.cells += _add_sheets(part, languages)
+                cells, choices = _add_sheets(part, languages)
+                bundle.cells += cells
             else:
                 _add_text(part, languages, revisions)
             _adapt_styles(part, languages)
             bundle.add(member, part, label)
+            if isinstance(bundle, _Spreadsheet):
+                bundle.cells += map(bundle.segments.add, choices)
+    for member in _charts(archive, manifest):
+        part = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
+        _add_chart(part, languages)
+        _adapt_styles(part, languages)
+        bundle.add(member, part, "chart")
     bundle.segments.remarks += revision_remarks(revisions)
     return bundle
 
@@ -131,7 +150,7 @@ class _Spreadsheet(Bundle):
 
     def __init__(self, archive: ZipContainer) -> None:
         super().__init__(archive)
-        self.cells: list[int] = []  # the numbers of the segments that are the whole text of a cell
+        self.cells: list[int] = []  # the segments that are the whole text of a cell, or a choice of a rule
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the spreadsheet with translations."""
@@ -176,19 +195,56 @@ def _add_text(document: SlottedXml, languages: Languages, revisions: Counter[str
     tables.finish()
 
 
-def _add_sheets(document: SlottedXml, languages: Languages) -> list[int]:
-    """Add the texts of a spreadsheet; return the numbers of those that are the whole text of a cell."""
+def _charts(archive: ZipContainer, manifest: bytes) -> Iterator[str]:
+    """Yield the members that are charts, in the order of the numbers in their names."""
+    folders = dict[str, None]()
+    for entry in _CHART.finditer(manifest):
+        if name := _FOLDER.search(entry[0]):
+            folders[name[1].decode(errors="replace")] = None
+    for folder in sorted(folders, key=sort_key):
+        if member := archive.find(folder + _CONTENT):
+            yield member
+
+
+def _add_chart(document: SlottedXml, languages: Languages) -> None:
+    """Add the titles and labels of a chart, and the texts of its own table, such as the names in its legend."""
+    has_own_table = _OWN_TABLE in document.file.content
+    tables = StringTables(document, _cell_syntax(columns_of_strings), (), languages)
+    for unit in document.file.units((), {"style:style", *_CELLS, *_PARAGRAPHS}, _SPACES):
+        place = f"text {len(document.segments) + 1}"
+        if unit.name in _CELLS and has_own_table:
+            list(_add_cell(document, tables, set(), unit, place))
+        elif unit.name in _PARAGRAPHS:
+            _add_paragraph(document, set(), unit, place, PlaceholderSyntax.message)
+
+
+def _add_sheets(document: SlottedXml, languages: Languages) -> tuple[list[int], list[Segment]]:
+    """Add the texts of a spreadsheet.
+
+    Returns:
+        The numbers of the segments that are the whole text of a cell; and choices of rules for the input that no cell
+        has, as further segments.
+    """
     names: dict[int, str] = {}
     cells = _cells(document.file, names)
     tables = StringTables(document, _cell_syntax(columns_of_strings), cells, languages, names)
     invisible, whole_cells = set[str](), list[int]()
+    choices = dict[str, Segment]()  # by their plain values
     position = _Position()
     number = 0
-    for unit in document.file.units((), {"style:style", *_CELLS, *_PARAGRAPHS}, _SPACES):
+    for unit in document.file.units((), {"style:style", _VALIDATION, *_CELLS, *_PARAGRAPHS}, _SPACES):
         if unit.name == "style:style":
             if _is_invisible(unit):
                 invisible.add(unit.attributes.get("style:name", ""))
+        elif unit.name == _VALIDATION:
+            for choice in _choices(unit.attributes.get(_REFERRING[_VALIDATION], "")):
+                choices.setdefault(plain_value(choice), Segment(TaggedText(choice), "list of choices"))
+            for paragraph in unit.within(*_PARAGRAPHS):
+                number += 1
+                _add_paragraph(document, invisible, paragraph, f"paragraph {number}", PlaceholderSyntax.message)
         elif unit.name in _CELLS:
+            if choices:
+                choices.pop(plain_value(_text_of(unit)), None)
             place = position.after(unit)
             if not _is_hidden(unit):
                 whole_cells += _add_cell(document, tables, invisible, unit, place)
@@ -199,7 +255,16 @@ def _add_sheets(document: SlottedXml, languages: Languages) -> list[int]:
             place = f"{_sheet_name(sheet)}, drawing" if sheet else f"paragraph {number}"
             _add_paragraph(document, invisible, unit, place, PlaceholderSyntax.message)
     tables.finish()
-    return whole_cells
+    return whole_cells, list(choices.values())
+
+
+def _choices(condition: str) -> Iterator[str]:
+    """Yield the choices that the condition of a rule lists itself."""
+    _, is_list, arguments = condition.partition(_CHOICES)
+    for choice in _CHOICE.finditer(arguments) if is_list else ():
+        text: str = choice[1].replace('""', '"')
+        if is_language(text):
+            yield text
 
 
 class _Position:

@@ -1,0 +1,182 @@
+"""Scores of a run on official test sets, beside published scores of other systems, as a table in Markdown.
+
+python -m benchmarks.official_tests RUN --data FOLDER --tests multi30k-2016 tatoeba --beam 5
+
+BLEU is for all pairs, and for those of which neither side is in the run's training text, compared without case and
+with single spaces. The files of that text must still be there; name them with --train if they have moved. FOLDER has
+the test sets under the names of `TESTS`; others are left out. The sources of the files:
+
+- tatoeba-test-v2021-08-07 and tico19-test: Helsinki-NLP/OPUS-MT-testsets, `testsets/eng-spa` and others
+- flores200: the files of FLORES-200's devtest part
+- multi30k: the raw texts of Multi30k's first task
+
+The published scores are BLEU of whole, cased, detokenized test sets. They were read in November 2026 from
+`scores/PAIR/TEST/bleu-scores.txt` of Helsinki-NLP/OPUS-MT-leaderboard and Helsinki-NLP/External-MT-leaderboard. None
+was measured here; a dash is a score that neither list has.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from pathlib import Path
+from typing import NamedTuple
+
+from bitext.languages import usual_code
+from bitext.pair import Pair
+from translucid.api.evaluation.scoring import translated
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import read_lines, read_pairs, references_of
+from translucid.evaluation.metrics import corpus_scores, without_blank
+from translucid.evaluation.system_table import markdown_table
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.runs.data_options import DataOptions
+
+SYSTEMS = (
+    "opus-2019-12-04",
+    "best OPUS-MT",
+    "NLLB-200 distilled 600M",
+    "NLLB-200 1.3B",
+    "NLLB-200 distilled 1.3B",
+    "best of both lists",
+)
+
+
+class OfficialTest(NamedTuple):
+    """A test set."""
+
+    languages: tuple[str, str]
+    corpus: str
+    """Its name in the folder of test sets."""
+    published: tuple[float | None, ...]
+    """The published BLEU of each of `SYSTEMS`."""
+
+
+TESTS = {
+    "tatoeba-eng-spa": OfficialTest(
+        ("en", "es"), "official/tatoeba-test-v2021-08-07.eng-spa.tsv.gz", (53.8, 57.2, 53.8, 55.8, 56.2, 57.2)
+    ),
+    "flores200-eng-spa": OfficialTest(
+        ("en", "es"), "official/flores200.devtest.{eng_Latn,spa_Latn}.gz", (None, 28.5, 25.9, 27.7, 27.2, 28.5)
+    ),
+    "tico19-eng-spa": OfficialTest(("en", "es"), "tico19-test.{eng,spa}", (46.5, 53.0, 51.0, 53.9, None, 54.1)),
+    "tatoeba-eng-deu": OfficialTest(
+        ("en", "de"), "official/tatoeba-test-v2021-08-07.eng-deu.tsv.gz", (41.2, 44.7, 40.9, 44.0, 44.8, 44.8)
+    ),
+    "multi30k-2016-flickr-eng-deu": OfficialTest(
+        ("en", "de"), "multi30k-raw/test_2016_flickr.{en,de}.gz", (34.2, 36.3, 35.8, 37.1, 39.3, 39.7)
+    ),
+    "multi30k-2017-flickr-eng-deu": OfficialTest(
+        ("en", "de"), "multi30k-raw/test_2017_flickr.{en,de}.gz", (33.3, 35.8, 31.8, 36.2, 35.3, 39.5)
+    ),
+    "multi30k-2017-mscoco-eng-deu": OfficialTest(
+        ("en", "de"), "multi30k-raw/test_2017_mscoco.{en,de}.gz", (28.3, 30.6, None, 30.6, 32.3, 34.2)
+    ),
+    "multi30k-2018-flickr-eng-deu": OfficialTest(
+        ("en", "de"), "multi30k-raw/test_2018_flickr.{en,de}.gz", (28.9, 31.6, 31.5, 32.7, 34.2, 36.7)
+    ),
+    "multi30k-2016-flickr-eng-ces": OfficialTest(
+        ("en", "cs"), "multi30k-raw/test_2016_flickr.{en,cs}.gz", (32.4, 33.4, 24.4, 29.0, 30.4, 33.4)
+    ),
+    "multi30k-2018-flickr-eng-ces": OfficialTest(
+        ("en", "cs"), "multi30k-raw/test_2018_flickr.{en,cs}.gz", (32.2, 33.4, 25.0, 28.8, 30.8, 33.4)
+    ),
+}
+
+
+def normalized(text: str) -> str:
+    """Return a text without case and with single spaces."""
+    return " ".join(text.lower().split())
+
+
+def training_text(options: DataOptions) -> tuple[set[str], set[str]]:
+    """Return the normalized sources and targets of a run's training text.
+
+    Raises:
+        UserError: a file is no longer there.
+    """
+    sources, targets = set[str](), set[str]()
+    for corpus in options.corpora([*options.train, *options.synthetic, *options.mix]):
+        for pair in corpus.pairs():
+            sources.add(normalized(pair.source))
+            targets.add(normalized(pair.target))
+    for file in options.target_text:
+        targets.update(map(normalized, read_lines(file)))
+    return sources, targets
+
+
+def unseen(pairs: Iterable[Pair], text: tuple[set[str], set[str]]) -> list[bool]:
+    """Return for each pair whether neither of its sides is in the training text."""
+    sources, targets = text
+    return [normalized(pair.source) not in sources and normalized(pair.target) not in targets for pair in pairs]
+
+
+def row(
+    translator: Translator, name: str, pairs: Sequence[Pair], text: tuple[set[str], set[str]], *, beam: int, split: bool
+) -> tuple[list[str], list[str]]:
+    """Translate a test set; return its row of the table, and sacreBLEU's signatures."""
+    options = translator.configuration.decoding_with({"beam": beam})
+    outputs = translated(translator, pairs, options, split=split, console=Console(stderr=True))
+    is_unseen = unseen(pairs, text)
+    cells, signatures = [], []
+    for kept in ([True] * len(pairs), is_unseen):
+        kept_pairs, kept_outputs = list(compress(pairs, kept)), list(compress(outputs, kept))
+        if not kept_pairs:
+            cells.append("–")
+            continue
+        references = without_blank(references_of(kept_pairs))
+        scores = corpus_scores(kept_outputs, references, language=TESTS[name].languages[1])
+        by_name = {score.name: score for score in scores}
+        cells.append(" / ".join(f"{by_name[metric].value:.1f}" for metric in ("BLEU", "chrF++")))
+        signatures = [f"{metric}|{by_name[metric].signature}" for metric in ("BLEU", "chrF++")]
+    published = ["–" if score is None else f"{score:.1f}" for score in TESTS[name].published]
+    return [name, f"{len(pairs):,}", cells[0], f"{sum(is_unseen):,}", cells[1], *published], signatures
+
+
+def main() -> None:
+    """Print the table of the tests in the languages of a run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of test sets")
+    parser.add_argument("--tests", nargs="+", default=[], help=f"beginnings of names: {', '.join(TESTS)}")
+    parser.add_argument("--train", nargs="+", help="the training text, if its files have moved")
+    parser.add_argument("--languages", help="of the run, such as en-es, if it does not know them")
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--lines", choices=["sentences", "whole"], default="sentences")
+    arguments = parser.parse_args()
+    translator = Translator.load(arguments.run, "cpu")
+    options = translator.configuration.data
+    if arguments.train:
+        moved = {"train": arguments.train, "synthetic": [], "mix": [], "target_text": []}
+        options = options.model_copy(update=moved)
+    languages = tuple(arguments.languages.split("-")) if arguments.languages else options.languages
+    codes = tuple(usual_code(code) if code else None for code in languages)
+    names = [name for name, test in TESTS.items() if test.languages == codes]
+    if arguments.tests:
+        names = [name for name in names if name.startswith(tuple(arguments.tests))]
+    if not names:
+        raise SystemExit(f"no test set is in the languages {'-'.join(map(str, codes))}")
+    text = training_text(options)
+    parameters = sum(weight.numel() for weight in translator.model.parameters())
+    print(f"{arguments.run}: {parameters / 1e6:.1f} million parameters, beam {arguments.beam}, {arguments.lines}\n")
+    rows, signatures = [], dict[str, None]()
+    for name in names:
+        try:
+            pairs = list(read_pairs(arguments.data / TESTS[name].corpus))
+        except UserError as error:
+            Console(stderr=True).print(f"left out: {error}", soft_wrap=True)
+            continue
+        cells, test_signatures = row(
+            translator, name, pairs, text, beam=arguments.beam, split=arguments.lines == "sentences"
+        )
+        rows.append(cells)
+        signatures |= dict.fromkeys(test_signatures)
+    header = ["test", "pairs", "BLEU / chrF++", "unseen pairs", "BLEU / chrF++ of these"]
+    print(markdown_table([*header, *SYSTEMS], rows))
+    print("\n".join(signatures))
+
+
+if __name__ == "__main__":
+    main()

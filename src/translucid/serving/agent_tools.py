@@ -87,7 +87,7 @@ class AgentTools:
             warnings.extend(await task.run(lambda: term_warnings(served, batch, result.versions[:1])))
             return [result]
 
-        (code,), (translation,) = await translate_from_any(
+        ((code, _),), (translation,) = await translate_from_any(
             self.context.catalog,
             [text],
             source_code,

@@ -61,8 +61,10 @@ async def translate_from_any(
     target: str,
     translate: Callable[[AnyServed, list[str]], Awaitable[list[Result]]],
     unchanged: Callable[[str], Result],
-) -> tuple[list[str], list[Result]]:
+) -> tuple[list[tuple[str, float]], list[Result]]:
     """Translate texts, each from its own language; return their languages and the results, in order.
+
+    The languages are those of `detect_sources`; a source that is given has 100 percent.
 
     Args:
         catalog: the served models.
@@ -75,17 +77,18 @@ async def translate_from_any(
     Raises:
         ApiError: 400, no model translates from a language to the target.
     """
-    codes = [source or ""] * len(texts)
     if source is None:
-        detected = await run_in_threadpool(detect_sources, texts, catalog.candidates(target))
-        codes = [code for code, _ in detected]
+        languages = await run_in_threadpool(detect_sources, texts, catalog.candidates(target))
+    else:
+        languages = [(source, 100.0)] * len(texts)
+    codes = [code for code, _ in languages]
 
     async def translate_language(code: str, batch: list[str]) -> list[Result]:
         if code == target and code in catalog.languages:
             return [unchanged(text) for text in batch]
         return await translate(catalog.find(code, target), batch)
 
-    return codes, await by_language(texts, codes, translate_language)
+    return languages, await by_language(texts, codes, translate_language)
 
 
 def _probabilities(text: str) -> dict[str, float]:

@@ -311,10 +311,10 @@ class DeepL(Handlers):
             return translations
 
         catalog = self.context.catalog
-        codes, translations = await translate_from_any(catalog, texts, source, target, translate, str)
+        languages, translations = await translate_from_any(catalog, texts, source, target, translate, str)
         self.character_counts[task.client] = self.character_counts.get(task.client, 0) + sum(map(len, texts))
         rows = []
-        for text, code, translation in zip(texts, codes, translations, strict=True):
+        for text, (code, _), translation in zip(texts, languages, translations, strict=True):
             row: dict[str, Any] = {"detected_source_language": code.upper(), "text": translation}
             if fields.show_billed_characters:
                 row["billed_characters"] = len(text)

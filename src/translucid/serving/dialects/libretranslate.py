@@ -16,8 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from bitext.documents.document import KINDS
 from bitext.pair import Pair
 from translucid.models.kinds import tasks
-from translucid.serving.catalog import ServedPivot, name_of
-from translucid.serving.detection import detect, detect_sources
+from translucid.serving.catalog import AnyServed, ServedPivot, name_of
+from translucid.serving.detection import detect, translate_from_any
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.requests import (
@@ -34,10 +34,13 @@ from translucid.serving.requests import (
     at_most,
     methods_of_server,
 )
-from translucid.serving.texts import TextTranslation, by_language, translate_html, translate_texts
+from translucid.serving.texts import TextTranslation, translate_html, translate_texts
 
 SUGGESTED = "suggested"
 """The origin that a translation memory stores with pairs that clients have suggested."""
+
+_Translated = tuple[TextTranslation, str | None]
+"""The translation of a text, and the pivot language if there is one."""
 
 
 class TranslateFields(Fields):
@@ -113,33 +116,32 @@ class LibreTranslate(Handlers):
     async def translate(self, call: Call[TranslateFields]) -> JSONResponse:
         """Translate a text or a list of texts."""
         fields, task = call.fields, call.task
-        (texts, is_list), source, target = fields.q, fields.source, fields.target
+        (texts, is_list), catalog = fields.q, self.context.catalog
+        source = None if fields.source == "auto" else fields.source
         alternatives = at_most("alternatives", fields.alternatives, self.context.options.alternatives)
-        answer: dict[str, Any] = {}
-        codes = [source] * len(texts)
-        if source == "auto":
-            detected = await run_in_threadpool(detect_sources, texts, self.context.catalog.candidates(target))
-            codes = [code for code, _ in detected]
-            rows = [{"confidence": round(confidence), "language": code} for code, confidence in detected]
-            answer["detectedLanguage"] = rows if is_list else rows[0]
-        pivots: dict[str, str] = {}
 
-        async def translate(code: str, batch: list[str]) -> list[TextTranslation]:
-            if code == target and code in self.context.catalog.languages:
-                return [TextTranslation([text]) for text in batch]
-            served = self.context.catalog.find(code, target)
-            if isinstance(served, ServedPivot):
-                pivots[code] = served.pivot
+        async def translate(served: AnyServed, batch: list[str]) -> list[_Translated]:
+            pivot = served.pivot if isinstance(served, ServedPivot) else None
             if fields.format == "html":  # without alternatives
-                return await translate_html(task, served, batch)
-            return await translate_texts(task, served, batch, alternatives, with_confidence=fields.confidence)
+                results = await translate_html(task, served, batch)
+            else:
+                results = await translate_texts(task, served, batch, alternatives, with_confidence=fields.confidence)
+            return [(result, pivot) for result in results]
 
-        translations = await by_language(texts, codes, translate)
+        def unchanged(text: str) -> _Translated:
+            return TextTranslation([text]), None
+
+        languages, results = await translate_from_any(catalog, texts, source, fields.target, translate, unchanged)
+        translations, pivots = [text for text, _ in results], [pivot for _, pivot in results]
+        answer: dict[str, Any] = {}
+        if source is None:
+            rows = [{"confidence": round(confidence), "language": code} for code, confidence in languages]
+            answer["detectedLanguage"] = rows if is_list else rows[0]
         columns: dict[str, list[Any]] = {"translatedText": [text.versions[0] for text in translations]}
         if fields.confidence:
             columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
-        if pivots:
-            columns["pivot"] = list(map(pivots.get, codes))
+        if any(pivots):
+            columns["pivot"] = pivots
         if self.context.memory:
             columns["origin"] = [text.origin for text in translations]
         if alternatives:

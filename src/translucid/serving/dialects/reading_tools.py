@@ -105,7 +105,7 @@ class ReadingTools(Handlers):
                 results = await translate_texts(task, served, batch, ALTERNATIVES)
             return [result.versions for result in results]
 
-        (code,), ((best, *alternatives),) = await translate_from_any(
+        ((code, _),), ((best, *alternatives),) = await translate_from_any(
             catalog, [fields.text], source, target, translate, lambda unchanged: [unchanged]
         )
         answer: dict[str, Any] = {"code": 200, "id": secrets.randbelow(10**10), "data": best}
@@ -116,11 +116,11 @@ class ReadingTools(Handlers):
         """Translate the paragraphs of a page for Immersive Translate."""
         translate, catalog = partial(_translate_paragraphs, call.task), self.context.catalog
         source, target = catalog.usual_codes(call.fields.source_lang, call.fields.target_lang)
-        codes, translations = await translate_from_any(
+        languages, translations = await translate_from_any(
             catalog, call.fields.text_list.texts, source, target, translate, str
         )
         rows = []
-        for code, translation in zip(codes, translations, strict=True):
+        for (code, _), translation in zip(languages, translations, strict=True):
             rows.append({"detected_source_lang": IMMERSIVE_CODES.get(code, code), "text": translation})
         return JSONResponse({"translations": rows})
 

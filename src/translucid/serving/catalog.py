@@ -391,7 +391,13 @@ class Catalog:
         """
         served = task_of(reads).served
         assert served is not None
-        return _find_named(self.others.get(reads, []), name, served.does)
+        models = self.others.get(reads, [])
+        for model in models:
+            if name in (None, model.name):
+                return model
+        if name is None or not models:
+            raise ApiError(400, f"No model that {served.does} is served here")
+        raise ApiError(400, f"there is no model {name[:50]!r} that {served.does}")
 
     @property
     def languages(self) -> list[str]:
@@ -449,16 +455,21 @@ class Catalog:
             ApiError: 400, no translator has one of the languages on its side.
         """
         self.need_translators()
-        target_code = self._usual_code(target, lambda pairs: pairs.targets)
+        target_code = self.usual_code(target, lambda pairs: pairs.targets, f"{target[:20]} is not supported")
         if source.lower() in ("", "auto"):
             return None, target_code
-        return self._usual_code(source, lambda pairs: pairs.sources), target_code
+        return self.usual_code(source, lambda pairs: pairs.sources, f"{source[:20]} is not supported"), target_code
 
-    def _usual_code(self, code: str, side: Callable[[Languages], Codes]) -> str:
+    def usual_code(self, code: str, side: Callable[[Languages], Codes], refusal: str) -> str:
+        """Return our code of a language that a translator has on a side, `sources` or `targets`.
+
+        Raises:
+            ApiError: 400, no translator has it there; `refusal` is the message.
+        """
         for pairs in self:
             if usual_code := pairs.find(side(pairs), code):
                 return usual_code
-        raise ApiError(400, f"{code[:20]} is not supported")
+        raise ApiError(400, refusal)
 
     def find(self, source: str, target: str, name: str | None = None) -> AnyServed:
         """Return a translator of a language pair.
@@ -485,16 +496,6 @@ class Catalog:
         """Finish the requests in all queues, and stop."""
         for pairs in self.models:
             pairs.batcher.close()
-
-
-def _find_named(models: Sequence[NamedModel[Model]], name: str | None, does: str) -> NamedModel[Model]:
-    """Return the model of a name, the first if none is given; `does` describes the models in messages."""
-    for served in models:
-        if name in (None, served.name):
-            return served
-    if name is None or not models:
-        raise ApiError(400, f"No model that {does} is served here")
-    raise ApiError(400, f"there is no model {name[:50]!r} that {does}")
 
 
 def load(

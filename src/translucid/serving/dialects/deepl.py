@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal
@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from bitext.cancellation import between_steps
 from bitext.documents.xml.xml_fragment import Elements
 from translucid.data.document_context import Source
-from translucid.serving.catalog import AnyServed, Codes, Languages, name_of
+from translucid.serving.catalog import AnyServed, name_of
 from translucid.serving.detection import translate_from_any
 from translucid.serving.documents.document_job import Job
 from translucid.serving.documents.document_jobs import DocumentJobs
@@ -56,6 +56,8 @@ from translucid.serving.texts import (
     with_terminology,
 )
 
+UNSUPPORTED = "Value for '{}' not supported."
+"""DeepL's message about a field with a wrong value."""
 UNLIMITED = 10**12
 """The character limit in the answer of /v2/usage, whose clients expect one: there is no limit."""
 REGIONS = {"en": ("en-GB", "en-US"), "pt": ("pt-BR", "pt-PT")}
@@ -83,7 +85,7 @@ def _flag(value: Any, info: ValidationInfo) -> bool:
     values = {"0": False, "1": True, "false": False, "true": True}
     text = str(value).lower()
     if text not in values:
-        raise refused(f"Value for '{info.field_name}' not supported.")
+        raise refused(UNSUPPORTED.format(info.field_name))
     return values[text]
 
 
@@ -91,7 +93,7 @@ def _names(value: Any, info: ValidationInfo) -> frozenset[str]:
     """Return the names in a field, which is a list or separated by commas."""
     texts = as_list(value or [])
     if not are_texts(texts):
-        raise refused(f"Value for '{info.field_name}' not supported.")
+        raise refused(UNSUPPORTED.format(info.field_name))
     return frozenset(filter(None, map(str.strip, ",".join(texts).split(","))))
 
 
@@ -118,7 +120,7 @@ class DeepLFields(Fields):
 class PairFields(DeepLFields):
     """The languages of a request."""
 
-    messages: ClassVar = {"target_lang": "Value for 'target_lang' not supported."}
+    messages: ClassVar = {"target_lang": UNSUPPORTED.format("target_lang")}
 
     target_lang: str = Field(description="a language code, such as ES or EN-GB")
     source_lang: str = Field("", description="a language code; detected if not given")
@@ -128,7 +130,7 @@ class _TranslationFields(PairFields):
     """How to translate."""
 
     messages: ClassVar = {
-        name: f"Value for '{name}' not supported."
+        name: UNSUPPORTED.format(name)
         for name in ("target_lang", "formality", "tag_handling", "split_sentences", "model_type")
     }
     with_null: ClassVar = (
@@ -189,7 +191,7 @@ class TranslateFields(_TranslationFields, _TextFields):
 class LanguagesFields(DeepLFields):
     """The languages to list."""
 
-    messages: ClassVar = {"type": "Value for 'type' not supported."}
+    messages: ClassVar = {"type": UNSUPPORTED.format("type")}
 
     type: Annotated[Literal["source", "target"], BeforeValidator(_as_text)] = "source"
 
@@ -379,10 +381,10 @@ class DeepL(Handlers):
         """
         catalog = self.context.catalog
         catalog.need_translators()
-        target = self._code("target_lang", fields.target_lang, lambda pairs: pairs.targets)
+        target = catalog.usual_code(fields.target_lang, lambda pairs: pairs.targets, UNSUPPORTED.format("target_lang"))
         if not fields.source_lang:
             return None, target
-        source = self._code("source_lang", fields.source_lang, lambda pairs: pairs.sources)
+        source = catalog.usual_code(fields.source_lang, lambda pairs: pairs.sources, UNSUPPORTED.format("source_lang"))
         if source != target:
             catalog.find(source, target)
         return source, target
@@ -404,17 +406,6 @@ class DeepL(Handlers):
             raise ApiError(400, f"The glossary is for {pairs or 'no languages'}.")
         return dictionary.entries
 
-    def _code(self, name: str, requested: str, side: Callable[[Languages], Codes]) -> str:
-        """Return our code of the language that the field of this name requests.
-
-        Raises:
-            ApiError: 400, no translator has the language on this side.
-        """
-        for pairs in self.context.catalog:
-            if code := pairs.find(side(pairs), requested):
-                return code
-        raise ApiError(400, f"Value for '{name}' not supported.")
-
 
 @dataclass(frozen=True)
 class DeepLDocuments:
@@ -429,7 +420,7 @@ class DeepLDocuments:
         source, target = self.deepl.pair(fields)
         name, output_format = fields.filename or fields.file.filename or "", fields.output_format.lower()
         if output_format and not name.lower().endswith(f".{output_format}"):
-            raise ApiError(400, "Value for 'output_format' not supported.")
+            raise ApiError(400, UNSUPPORTED.format("output_format"))
         terms, content = self.deepl.terms(fields, client, source, target), fields.file.file
         job = await run_in_threadpool(self.jobs.submit, client, name, content, source, target, None, terms)
         return JSONResponse({"document_id": job.id, "document_key": job.key})

@@ -73,16 +73,17 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run, cap
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
-def test_sighup_replaces_the_keys_of_a_running_server(run, tmp_path):
+def test_sighup_replaces_the_keys_of_a_running_server_whose_log_no_request_reaches(run, tmp_path):
     port, log, keys = free_port(), tmp_path / "log", tmp_path / "keys.txt"
     keys.write_text("first\n")
 
     def status(key):
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}/translate",
-            json.dumps({"q": "I sing", "source": "en", "target": "es", "api_key": key}).encode(),
-            {"Content-Type": "application/json"},
-        )
+        body = json.dumps({"q": "I sing", "source": "en", "target": "es", "api_key": key})
+        return answer(body, "application/json")
+
+    def answer(body, kind):
+        address = f"http://127.0.0.1:{port}/translate"
+        request = urllib.request.Request(address, body.encode(), {"Content-Type": kind})
         try:
             with urllib.request.urlopen(request, timeout=30) as response:
                 return response.status
@@ -97,6 +98,7 @@ def test_sighup_replaces_the_keys_of_a_running_server(run, tmp_path):
         for text, message in (("second\n", "read 1 API keys"), ("# none\n", "the API keys stay as they were")):
             keys.write_text(text)
             before = len(log.read_text().splitlines())
+            assert answer("no boundary", "multipart/form-data; boundary=x") == 400
             server.send_signal(signal.SIGHUP)
             assert message in line_of(log, before)
             assert [status("first"), status("second")] == [403, 200]

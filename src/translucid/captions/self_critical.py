@@ -100,7 +100,9 @@ class SelfCriticalStep(TrainingStep):
         self.is_critical = self_critical(self.options, done)
 
     def _loss(self, batch: Batch, smoothing: float) -> Loss:
-        return (self.critical if self.is_critical else self.cross_entropy)(batch, smoothing)
+        if self.is_critical:
+            return self.critical(batch, smoothing)
+        return self.cross_entropy(batch, smoothing)
 
 
 def advantages(rewards: Tensor) -> Tensor:

@@ -183,13 +183,9 @@ class AgentTools:
 
     def close(self) -> None:
         """Cancel all work, and delete its files."""
-        # The order matters: work that still runs in the worker pool uses the folder of the jobs and the memory.
         self.jobs.close()
-        self.context.catalog.close()
-        self.context.worker_pool.close()
-        self.jobs.clean()
-        if self.context.memory:
-            self.context.memory.close()
+        self.context.close()
+        self.jobs.clean()  # only now: work that still ran used the folder of the jobs
 
     def _task(self) -> RequestTask:
         return RequestTask(self.context, None, CLIENT)

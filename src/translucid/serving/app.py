@@ -96,13 +96,9 @@ async def _lifespan(_: FastAPI, context: RequestContext, jobs: DocumentJobs) -> 
     tidying = asyncio.create_task(_tidy_up(jobs))
     yield
     tidying.cancel()
-    # The order matters: work that still runs in the worker pool uses the folder of the jobs and the memory.
     await asyncio.to_thread(jobs.close)
-    await asyncio.to_thread(context.catalog.close)
-    await asyncio.to_thread(context.worker_pool.close)
-    await asyncio.to_thread(jobs.clean)
-    if context.memory:
-        context.memory.close()
+    await asyncio.to_thread(context.close)
+    await asyncio.to_thread(jobs.clean)  # only now: work that still ran used the folder of the jobs
 
 
 async def _tidy_up(jobs: DocumentJobs) -> None:

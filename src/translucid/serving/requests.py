@@ -376,6 +376,13 @@ class RequestContext:
     worker_pool: WorkerPool = field(default_factory=WorkerPool)
     usage: Usage = field(default_factory=Usage)
 
+    def close(self) -> None:
+        """Finish all work, then close the memory, which work uses until its end."""
+        self.catalog.close()
+        self.worker_pool.close()
+        if self.memory:
+            self.memory.close()
+
 
 class RequestTask(Task):
     """All work of one request; it is also over when the client has disconnected."""

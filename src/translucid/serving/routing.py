@@ -236,16 +236,16 @@ def schema_of(model: type[BaseModel], generator: type[GenerateJsonSchema] = _Req
     schema = model.model_json_schema(schema_generator=generator)
     definitions = schema.pop("$defs", {})
 
-    def resolved(value: Any) -> Any:
+    def inlined(value: Any) -> Any:
         if isinstance(value, list):
-            return list(map(resolved, value))
+            return list(map(inlined, value))
         if not isinstance(value, dict):
             return value
         if "$ref" in value:
-            return resolved(definitions[value["$ref"].rpartition("/")[2]])
-        return {name: resolved(item) for name, item in value.items()}
+            return inlined(definitions[value["$ref"].rpartition("/")[2]])
+        return {name: inlined(item) for name, item in value.items()}
 
-    return cast(Schema, resolved(schema))
+    return cast(Schema, inlined(schema))
 
 
 class ListingRoutes(Handlers):

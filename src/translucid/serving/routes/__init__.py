@@ -1,1 +1,1 @@
-"""The HTTP routes, one module for each API."""
+"""The HTTP routes of our own page: documents to edit, and inspection; `dialects` has those of other programs."""

@@ -89,10 +89,7 @@ class InspectionRoutes(Handlers):
         sentences = sentences_of(served, [layout])
         translations: list[Any] = []
         if targets is None:
-            unknown = [sentence for sentence in sentences if sentence.text not in known_translations]
-            task.count(served, layout.sentences)
-            if unknown:
-                translations = await task.result(queue_sentences(task, served, unknown))
+            translations = await _translate_unknown(task, served, sentences, known_translations)
 
         def answer() -> Response:
             if targets is None:
@@ -160,9 +157,7 @@ async def _look_at_steps(call: Call[LookFields], served: ServedPivot, header: di
             raise ApiError(400, f"Invalid request: {name} is for one model. {_steps_of(served)}")
     (layout,), known_translations = await split_texts(task.context, served, [fields.q])
     sentences = sentences_of(served, [layout])
-    unknown = [sentence for sentence in sentences if sentence.text not in known_translations]
-    task.count(served, layout.sentences)
-    translations = await task.result(queue_sentences(task, served, unknown)) if unknown else []
+    translations = await _translate_unknown(task, served, sentences, known_translations)
 
     def answer() -> Response:
         pivot_translations = [translation for translation in translations if isinstance(translation, PivotTranslation)]
@@ -173,6 +168,17 @@ async def _look_at_steps(call: Call[LookFields], served: ServedPivot, header: di
         return rendered(header | answer_fields)
 
     return await task.run(answer)
+
+
+async def _translate_unknown(
+    task: RequestTask, served: AnyServed, sentences: Sequence[Source[str]], known_translations: Mapping[str, str]
+) -> list[Any]:
+    """Translate the sentences that the translation memory does not have; all of them are counted."""
+    task.count(served, [sentence.text for sentence in sentences])
+    unknown = [sentence for sentence in sentences if sentence.text not in known_translations]
+    if not unknown:
+        return []
+    return await task.result(queue_sentences(task, served, unknown))
 
 
 def _steps_of(served: ServedPivot) -> str:

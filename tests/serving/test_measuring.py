@@ -16,6 +16,7 @@ from translucid.serving.app import create_app
 from translucid.serving.catalog import Catalog
 from translucid.serving.edge import middleware as measuring
 from translucid.serving.edge.failures import ClientLeft
+from translucid.serving.requests import RequestContext
 from translucid.serving.server_options import ServerOptions
 
 
@@ -158,13 +159,14 @@ def test_every_get_route_answers_head(app):
 
 
 def test_the_server_ends_in_order():
-    """The worker pool ends before the jobs' folder and the memory are closed, because running work uses them."""
+    """The worker pool ends before the memory and the jobs' folder are closed, because running work uses them."""
     closed = []
 
     def part(name):
         return SimpleNamespace(close=lambda: closed.append(name))
 
     context = SimpleNamespace(catalog=part("catalog"), worker_pool=part("worker pool"), memory=part("memory"))
+    context.close = lambda: RequestContext.close(context)
     jobs = SimpleNamespace(close=lambda: closed.append("jobs"), clean=lambda: closed.append("folder"))
 
     async def main():
@@ -175,7 +177,7 @@ def test_the_server_ends_in_order():
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
-    assert closed == ["jobs", "catalog", "worker pool", "folder", "memory"]
+    assert closed == ["jobs", "catalog", "worker pool", "memory", "folder"]
     context.memory = None
     closed.clear()
     asyncio.run(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -75,6 +76,10 @@ WORK = "translucid.work"
 """The entry of a request's scope with the characters that it had translated, a `Counter` by language pair."""
 ON_THE_LOOP = 2000
 """The maximum number of characters in a text that is processed on the event loop, which takes about a millisecond."""
+
+
+# A client whose form is malformed gets the status 400; its parser would also write a line to standard error.
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 class Bodies:

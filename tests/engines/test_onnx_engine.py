@@ -34,7 +34,8 @@ RECURRENT = {"kind": "recurrent"}
 KINDS = {
     "pre-norm": BLOCKS | {"norm": "pre"},
     "post-norm, learned positions": BLOCKS | {"norm": "post", "positions": "learned", "nonlinearity": "gelu"},
-    "without positions": BLOCKS | {"positions": "none", "nonlinearity": "swish", "zero_start": True},
+    "without positions": BLOCKS
+    | {"positions": "none", "nonlinearity": "swish", "zero_start": True, "source_end": False},
     "SSRU": BLOCKS | {"decoder": "ssru", "scale_embeddings": False},
     "Bahdanau": RECURRENT | {"cell": "gru", "attention": "bahdanau"},
     "Bahdanau, two layers": RECURRENT | {"cell": "lstm", "attention": "bahdanau", "layers": 2},

@@ -19,18 +19,22 @@ def packed_text(name):
     return struct.pack("<H", len(name) + 1) + name.encode() + b"\0"
 
 
-def packed_variable(name, array):
+def packed_variable(name, array, version=6):
     shape = struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
     content = array.tobytes()
-    return packed_text(name) + shape + struct.pack("<BI", NUMBERS[array.dtype.name], len(content)) + content
+    kind = struct.pack("<BI", NUMBERS[array.dtype.name], len(content))
+    if version < 4:  # the bytes of a number, and how many there are
+        kind = struct.pack("<BI", array.itemsize, array.size)
+    return packed_text(name) + shape + kind + content
 
 
-def model_bin(variables, aliases=(), version=6, revision=7):
+def model_bin(variables, aliases=(), version=6, revision=7, name="TransformerSpec"):
     """Return the content of a file with these variables, and with aliases as pairs (alias, name)."""
-    parts = [struct.pack("<I", version), packed_text("TransformerSpec"), struct.pack("<II", revision, len(variables))]
-    parts += [packed_variable(name, array) for name, array in variables.items()]
-    parts.append(struct.pack("<I", len(aliases)))
-    parts += [packed_text(alias) + packed_text(name) for alias, name in aliases]
+    parts = [struct.pack("<I", version), packed_text(name), struct.pack("<II", revision, len(variables))]
+    parts += [packed_variable(name, np.asarray(array), version) for name, array in variables.items()]
+    if version >= 3:
+        parts.append(struct.pack("<I", len(aliases)))
+        parts += [packed_text(alias) + packed_text(name) for alias, name in aliases]
     return b"".join(parts)
 
 
@@ -345,7 +349,10 @@ def test_other_tables_of_positions_are_learned_ones_or_none(tmp_path):
         ({"encoder/num_heads": np.int16(2)}, "has another num_heads on each side, which is not supported"),
         ({"decoder/pre_norm": np.int8(1)}, "has another pre_norm on each side"),
         ({"decoder/scale_embeddings": np.int8(0)}, "scales embeddings of one side only, which is not supported"),
-        ({"encoder/activation": np.int8(1), "decoder/activation": np.int8(1)}, "has the activation 1, which is not"),
+        (
+            {"encoder/activation": np.int8(1), "decoder/activation": np.int8(1)},
+            "has the activation 1 (GELUTanh), which is not",
+        ),
         ({"encoder/scale_embeddings": np.float32(2.84)}, "has the factor 2.84 at its embeddings"),
     ],
 )
@@ -359,7 +366,7 @@ def test_a_factor_is_that_of_the_width_up_to_rounding(tmp_path):
     assert read_network(tmp_path, network_arrays() | factor)[0]["scale_embeddings"] is True
     arrays = network_arrays()
     del arrays["encoder/position_encodings/encodings"]
-    with pytest.raises(UserError, match="has no table of positions, which is not supported"):
+    with pytest.raises(UserError, match="has a table of positions on one side only, which is not supported"):
         read_network(tmp_path, arrays)
 
 

@@ -31,7 +31,7 @@ KINDS = [
     {"norm": "post", "nonlinearity": "swish", "scale_embeddings": False, "positions": "sinusoidal-halves"},
     {"norm": "pre", "nonlinearity": "gelu", "positions": "sinusoidal-tensor2tensor", "first_position": 2},
     {"norm": "post", "positions": "learned", "max_length": 60, "tie_output": False},
-    {"norm": "post-final", "positions": "none", "zero_start": True},
+    {"norm": "post-final", "positions": "none", "zero_start": True, "source_end": False},
 ]
 
 
@@ -108,7 +108,7 @@ def test_a_foreign_sentencepiece_model_beside_the_weights(tmp_path, learned):
     options = {"joint": True, "shared_ids": False, "languages": {}, "language_pieces": "source-side", "vocabulary": 150}
     assert imported.settings["data"] == {"tokenizer": options} | ({} if learned else {"max_tokens": 512})
     expected = {"kind": "transformer", **SMALL, "norm": "post", "nonlinearity": "relu", "scale_embeddings": True}
-    expected |= {"zero_start": False, "tie_output": True, "share_embeddings": True, **changes}
+    expected |= {"zero_start": False, "source_end": True, "tie_output": True, "share_embeddings": True, **changes}
     assert imported.settings["model"] == expected | (
         {} if learned else {"positions": "sinusoidal", "first_position": 0}
     )
@@ -200,7 +200,8 @@ def import_error(folder, tmp_path):
     ("damage", "message"),
     [
         (lambda f: (f / "model.bin").write_bytes(b""), "cut short"),
-        (lambda f: (f / "model.bin").write_bytes(struct.pack("<I", 5)), "of the format 5"),
+        (lambda f: (f / "model.bin").write_bytes(struct.pack("<I", 5)), "cut short"),
+        (lambda f: (f / "model.bin").write_bytes(struct.pack("<I", 1)), "of the format 1"),
         (lambda f: (f / "config.json").unlink(), "config.json: is missing"),
         (lambda f: change_config(f, add_source_bos=1), "add_source_bos is 1, not true or false"),
         (lambda f: change_config(f, layer_norm_epsilon=0.1), "layer_norm_epsilon"),
@@ -232,10 +233,10 @@ def swap_pieces(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"with_relative_position": True}, "has no table of positions"),
+        ({"with_relative_position": True}, "layer_0/self_attention/relative_position_keys"),
         ({"ffn_glu": True}, "linear_0_noact"),
         ({"layernorm_embedding": True}, "layernorm_embedding"),
-        ({"activation": ctranslate2.specs.Activation.GELUTanh}, "has the activation 1"),
+        ({"activation": ctranslate2.specs.Activation.GELUTanh}, "has the activation 1 (GELUTanh)"),
     ],
 )
 def test_models_that_we_do_not_have_are_refused(intact_folder, tmp_path, options, message):

@@ -268,15 +268,19 @@ def test_ctranslate2s_lists_are_read_by_any_name(tmp_path, name):
 def test_ctranslate2s_special_tokens_are_those_of_its_configuration(tmp_path):
     names = ["<unk>", "a", "</s>", "<s>", "<pad>", "[UNK]"]
     defaults = Keys({}, tmp_path / "config.json")
-    assert vocabulary_of(names, defaults, False).rows[:4] == [4, 0, 3, 2]
-    assert vocabulary_of(names, defaults, True).rows[:4] == [4, 0, None, 2]
+    assert vocabulary_of(names, defaults).rows[:4] == [4, 0, 3, 2]
+    assert vocabulary_of(names, defaults, zero_start=True).rows[:4] == [4, 0, None, 2]
     configured = Keys({"unk_token": "[UNK]", "eos_token": "a", "decoder_start_token": "a"}, tmp_path / "config.json")
-    assert vocabulary_of(names, configured, False).rows[:4] == [4, 5, 1, 1]
-    assert vocabulary_of(names[:4], defaults, False).rows[:4] == [None, 0, 3, 2]
+    assert vocabulary_of(names, configured).rows[:4] == [4, 5, 1, 1]
+    assert vocabulary_of(names[:4], defaults).rows[:4] == [None, 0, 3, 2]
     with pytest.raises(UserError, match=r"config.json: eos_token is 'b', which is not in the vocabulary"):
-        vocabulary_of(names, Keys({"eos_token": "b"}, tmp_path / "config.json"), False)
-    with pytest.raises(UserError, match="is a model of OpenNMT, which reads sources without an end token"):
-        vocabulary_of([*names, "<blank>"], defaults, False)
+        vocabulary_of(names, Keys({"eos_token": "b"}, tmp_path / "config.json"))
+    # OpenNMT's padding token, and a vocabulary of its sources, which may lack the tokens of targets.
+    assert vocabulary_of([*names, "<blank>"], defaults).rows[:4] == [6, 0, 3, 2]
+    sources = ["<unk>", "<blank>", "a"]
+    assert vocabulary_of([*sources, "b"], defaults, of_source=True, source_end=False).rows[:4] == [1, 0, None, None]
+    with pytest.raises(UserError, match=r"config.json: eos_token is '</s>', which is not in the vocabulary"):
+        vocabulary_of(sources, defaults, of_source=True)
 
 
 @pytest.mark.parametrize(

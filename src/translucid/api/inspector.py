@@ -454,7 +454,7 @@ class Inspector:
         ids = [*translator.pipeline.joined(before, len(pieces[0].ids)), *pieces[0].ids]
         beam_trace, best = translator.torch_engine.traced(ids, options)
         masked = pieces[0].masked
-        beam_trace.finish(best.with_end, lambda ids: masked.unmask_pieces(translator.tokenizer.target_pieces(ids)))
+        beam_trace.finish(best.with_end, lambda ids: masked.unmask_pieces(translator.tokenizer.target_labels(ids)))
         return beam_trace
 
     def _translation(
@@ -493,9 +493,9 @@ def _merge_pieces(tokenizer: Tokenizer, pair: EncodedPair, weights: Floats) -> W
     """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's."""
     source, target, masked, _ = pair
     opening = len(tokenizer.source_opening), len(tokenizer.target_opening)
-    source_pieces, target_pieces = tokenizer.source_pieces(source), tokenizer.target_pieces(target)
+    source_pieces, target_pieces = tokenizer.source_labels(source), tokenizer.target_labels(target)
     if masked is not None:
-        source_pieces = masked.unmask_pieces(tokenizer.source_pieces(source, masked.text or None))
+        source_pieces = masked.unmask_pieces(tokenizer.source_labels(source, masked.text or None))
         target_pieces = masked.unmask_pieces(target_pieces)
     columns = word_spans(source_pieces, opening[0])[opening[0] : -1]
     rows = word_spans(target_pieces, opening[1])[opening[1] : -1]

@@ -193,7 +193,7 @@ class QualityEstimation:
         from translucid.inspection.words import word_spans
 
         words: list[tuple[str, float]] = []
-        for text, start, end in word_spans(self.tokenizer.target_pieces(hypothesis.tokens[self._prefix_length :])):
+        for text, start, end in word_spans(self.tokenizer.target_labels(hypothesis.tokens[self._prefix_length :])):
             is_forced = hypothesis.forced.issuperset(range(self._prefix_length + start, self._prefix_length + end))
             probability = 1.0 if is_forced else float(np.exp(log_probs[start:end].sum()))
             # A placeholder may stand for several words.

@@ -245,7 +245,7 @@ class Translation(NBest):
             raise UserError(f"there is no part {part}", fix=f"The text was translated in {len(self.parts)}.")
         translator, pair, inspected = self._translator, self.encoded[part], self.inspected[part]
         name = name or f"decoder.{max(inspected.layers, default=0)}.cross"
-        texts = [*translator.tokenizer.source_pieces(pair.context), *inspected.source], inspected.target
+        texts = [*translator.tokenizer.source_labels(pair.context), *inspected.source], inspected.target
         return equation(translator.model, *pair.input_ids, name, head, translator.device, texts)
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument
+from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.ground.console import Console
@@ -22,6 +22,13 @@ def import_model(
     out: Annotated[Path, Argument(metavar="RUN", help="The run folder to make.")],
     source_language: option.SourceLanguage = None,
     target_language: option.TargetLanguage = None,
+    tokenizer: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE|pieces",
+            help="For a CTranslate2 folder without tokenizer: a SentencePiece model, or that texts are pieces.",
+        ),
+    ] = None,
     overwrite: option.Overwrite = False,
 ) -> None:
     """Import a model of another toolkit as a run: MarianMT, M2M100 and NLLB of Hugging Face, CTranslate2, or PyTorch.
@@ -49,14 +56,17 @@ def import_model(
     console = Console(stderr=True)
     with console.status("reading the model"):
         imported, configuration = importing(
-            model_path, out, source_language=source_language, target_language=target_language, overwrite=overwrite
+            model_path,
+            out,
+            source_language=source_language,
+            target_language=target_language,
+            tokenizer=tokenizer,
+            overwrite=overwrite,
         )
-    tokenizer = configuration.data.tokenizer
-    console.print(
-        f"{imported.kind}: {imported.parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.vocabulary:,}"
-    )
-    if tokenizer.languages:
-        console.print(f"{len(tokenizer.languages)} languages: {', '.join(sorted(tokenizer.languages))}", soft_wrap=True)
+    options = configuration.data.tokenizer
+    console.print(f"{imported.kind}: {imported.parameters / 1e6:.1f}M parameters, vocabulary of {options.vocabulary:,}")
+    if options.languages:
+        console.print(f"{len(options.languages)} languages: {', '.join(sorted(options.languages))}", soft_wrap=True)
     if imported.guesses:
         console.print("not in the description, so this is a guess:")
         for guess in imported.guesses:
@@ -66,4 +76,6 @@ def import_model(
         console.print(
             f"shortlist: candidates of {sources:,} source pieces; --engine torch considers all pieces", soft_wrap=True
         )
+    for note in imported.notes:
+        console.print(note, soft_wrap=True)
     console.print(f"written: {out}")

@@ -47,7 +47,8 @@ class NumPyTransformer:
         Raises:
             UserError: there are more tokens than positions.
         """
-        states = self._embedded("source", source, self.positions[0])
+        hidden = 0 if self.options.source_end else 1  # the end token, which has weight 0
+        states = self._embedded("source", source[: len(source) - hidden], self.positions[0])
         for layer in range(self.options.encoder_layers):
             states = self._encoder_block(f"encoder.{layer}", states)
         states = self._final_norm("encoder", states)
@@ -56,7 +57,8 @@ class NumPyTransformer:
         for layer in range(self.options.decoder_layers):
             features, cross = self._decoder_block(f"decoder.{layer}", features, states)
             maps.append(cross)
-        return ForcedPair(np.stack(maps), self._final_norm("decoder", features), states)
+        weights = np.pad(np.stack(maps), ((0, 0), (0, 0), (0, 0), (0, hidden)))
+        return ForcedPair(weights, self._final_norm("decoder", features), np.pad(states, ((0, hidden), (0, 0))))
 
     def weights(self, pair: ForcedPair, options: AlignmentOptions) -> Floats:
         """Return the attention [T, S] of the layer and head of the options; see `Inspected.cross`.
@@ -87,7 +89,10 @@ class NumPyTransformer:
         piece_vectors = self.arrays["output.weight"][list(target)]
         query = _linear(layer, "query", np.concatenate([features, piece_vectors], -1))
         key = _linear(layer, "key", _norm(layer, "state_norm", pair.states))
-        return _softmax(query @ key.T / math.sqrt(key.shape[1]))
+        scores = query @ key.T / math.sqrt(key.shape[1])
+        if not self.options.source_end:
+            scores[:, -1] = -np.inf
+        return _softmax(scores)
 
     def _embedded(self, side: str, ids: Sequence[int], positions: Floats) -> Floats:
         tokens = list(ids)

@@ -123,8 +123,8 @@ def link_pieces(
         gold: the links; where a target word has sure links, its possible links don't count.
         words: the numbers of source and target words to which the links refer.
     """
-    sources = _word_ranges(tokenizer.source_pieces(source), len(tokenizer.source_opening))
-    targets = _word_ranges(tokenizer.target_pieces(target), len(tokenizer.target_opening))
+    sources = _word_ranges(tokenizer.source_labels(source), len(tokenizer.source_opening))
+    targets = _word_ranges(tokenizer.target_labels(target), len(tokenizer.target_opening))
     if (len(sources), len(targets)) != words:
         return None
     shares = torch.zeros(len(target), len(source))
@@ -184,7 +184,7 @@ def _loss(
     features = F.dropout(_padded([pair.features for pair in inputs]), DROPOUT)  # [B, T, D]
     states = F.dropout(_padded([pair.states for pair in inputs]), DROPOUT)  # [B, S, M]
     target = padded([pair.target for pair in pairs], model.pad).to(features.device)  # [B, T]
-    mask = padded([pair.source for pair in pairs], model.pad).to(features.device) != model.pad  # [B, S]
+    mask = model.source_mask(padded([pair.source for pair in pairs], model.pad).to(features.device))  # [B, S]
     weights = layer(features, F.dropout(embeddings[target], DROPOUT), states, mask)
     shares = torch.zeros_like(weights)  # [B, T, S]
     for row, pair in enumerate(pairs):

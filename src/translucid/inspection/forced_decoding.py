@@ -61,7 +61,7 @@ def forced_decoding(
             if with_context:
                 positions, context = slice(0, positions.stop), len(context_ids)
                 source_ids = [*context_ids, *source_ids]
-                source_pieces = [*tokenizer.source_pieces(context_ids), *source_pieces]
+                source_pieces = [*tokenizer.source_labels(context_ids), *source_pieces]
             links = None
             if forced.links is not None:
                 links = forced.links[row, : len(target_ids), positions].cpu()
@@ -84,9 +84,9 @@ def _pieces(tokenizer: Tokenizer, pair: EncodedPair) -> tuple[list[str], list[st
     """Return the pieces of source and target, with the text of the source in place of placeholders if it is known."""
     source, target, masked, _ = pair
     if masked is None:
-        return tokenizer.source_pieces(source), tokenizer.target_pieces(target)
-    source_pieces = masked.unmask_pieces(tokenizer.source_pieces(source, masked.text or None))
-    return source_pieces, masked.unmask_pieces(tokenizer.target_pieces(target))
+        return tokenizer.source_labels(source), tokenizer.target_labels(target)
+    source_pieces = masked.unmask_pieces(tokenizer.source_labels(source, masked.text or None))
+    return source_pieces, masked.unmask_pieces(tokenizer.target_labels(target))
 
 
 @torch.inference_mode()

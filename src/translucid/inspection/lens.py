@@ -279,7 +279,7 @@ def read_lens(
     result = lens_pass(model, source, torch.tensor([target], device=source.device), tuned)
 
     def pieces(ids: Sequence[int]) -> list[str]:
-        names = tokenizer.target_pieces(ids)
+        names = tokenizer.target_labels(ids)
         return names if masked is None else masked.unmask_pieces(names)
 
     top = []

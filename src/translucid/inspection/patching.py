@@ -265,7 +265,7 @@ def choices(tokenizer: Tokenizer, target: Sequence[int], words: tuple[str, str])
     """
     word, replacement = words
     opening = len(tokenizer.target_opening)
-    spans = word_spans(tokenizer.target_pieces(target), opening)[opening:-1]
+    spans = word_spans(tokenizer.target_labels(target), opening)[opening:-1]
     (ids,) = tokenizer.encode_target([replacement])
     if SPECIAL.unknown in ids:
         raise UserError(f"the vocabulary lacks characters of {replacement!r}", fix="Choose another word.")
@@ -291,7 +291,7 @@ def first_difference(tokenizer: Tokenizer, target: Sequence[int], other: Sequenc
     opening = len(tokenizer.target_opening)
     words = []
     for ids in (target, other):
-        spans = word_spans(tokenizer.target_pieces(ids), opening)
+        spans = word_spans(tokenizer.target_labels(ids), opening)
         words += [text for text, start, end in spans if start <= position < end]
     return _choice((words[0], words[1]), target, other)
 
@@ -423,7 +423,7 @@ def patch(
     _refuse_long(model, max(len(clean.ids), len(other.ids), len(word_choices[-1].prefix) + 1))
     runs, log_odds, choice = _where_runs_differ_most(model, (clean.ids, other.ids), word_choices, device)
     positions = _paired(clean, other, pairs, len(tokenizer.source_opening))
-    prefix_pieces = [SPELLINGS.start, *tokenizer.target_pieces(choice.prefix)]
+    prefix_pieces = [SPELLINGS.start, *tokenizer.target_labels(choice.prefix)]
     prefix_spans = word_spans(prefix_pieces, len(tokenizer.target_opening) + 1)
     parts = []
     for kind, points in points_by_kind(model).items():
@@ -447,7 +447,7 @@ def _sentence(pipeline: TextPipeline, text: str) -> _Sentence:
     opening = len(tokenizer.source_opening)
     if len(piece.ids) == opening + 1:
         raise UserError("there are no words to patch", fix="Give two sentences with words in them.")
-    pieces = piece.masked.unmask_pieces(tokenizer.source_pieces(piece.ids, piece.masked.text or None))
+    pieces = piece.masked.unmask_pieces(tokenizer.source_labels(piece.ids, piece.masked.text or None))
     spans = word_spans(pieces, opening)
     return _Sentence(piece.ids, span_words(spans), span_ranges(spans))
 

@@ -1,19 +1,22 @@
-"""Import CTranslate2 folders: our own exports, and Marian and M2M100 models from `ct2-transformers-converter`.
+"""Import CTranslate2 folders: our own exports, and models from its converters for Transformers, OpenNMT and fairseq.
 
 The folder must have the SentencePiece models beside the weights, which CTranslate2 itself does not need: ours have
-them, the converter copies them with `--copy_files`. Positions are stored as a table, whose kind is found by comparison.
+them, `ct2-transformers-converter` copies them with `--copy_files`. If all pieces are characters, none are needed.
+Positions are stored as a table, whose kind is found by comparison; without one, CTranslate2 computes OpenNMT-tf's.
 
 `model.bin` is little-endian: version of the format; name and revision of the specification; the number of variables
 and, for each, name, dimensions, type, number of bytes and content; the number of aliases and, for each, its name and
-that of a variable. A text is preceded by its length, and ends with a zero byte, which is counted. The file may be
-untrusted: every number is checked against its size. `Variables` are the arrays in float32; each is used once.
+that of a variable. A text is preceded by its length, and ends with a zero byte, which is counted. Before version 4, the
+size of a number stands for the type, before its count; before version 3, there are no aliases; before version 6, what
+is in config.json now are variables. The file may be untrusted: every number is checked against its size. `Variables`
+are the arrays in float32; each is used once.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +26,9 @@ import torch
 from numpy.typing import NDArray
 
 from bitext.reading import reading, refuse_unsafe
+from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.engines.ctranslate2.conventions import ACTIVATIONS, layer_names
+from translucid.engines.ctranslate2.conventions import ACTIVATIONS, SOURCE_END, layer_names
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.interop.hub import FAIRSEQ
@@ -32,38 +36,93 @@ from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, k
 from translucid.interop.pieces import (
     Vocabulary,
     adapted_models,
+    has_only_characters,
     languages_in,
-    missing_pieces,
+    listed_model,
     read_sentencepiece,
     vocabulary_weights,
 )
 from translucid.kernels.machine import refuse_more_than_memory
 
-_REVISION = 7
+_FIRST_REVISION, _REVISION = 2, 7
+_HEADS = {"TransformerSpec": 8, "TransformerBase": 8, "TransformerBig": 16}
+"""The names of the specification, with the number of heads where a file has none."""
+PIECES = Path("pieces")
+"""Given as the tokenizer: texts are already split into pieces of the vocabulary, between spaces."""
+_BLANK = "<blank>"
+"""The padding token of OpenNMT."""
 _NONLINEARITIES = dict(zip(ACTIVATIONS.values(), ACTIVATIONS, strict=True))
 """Our names of the nonlinearities, by CTranslate2's numbers."""
+_ACTIVATIONS = "RELU", "GELUTanh", "SWISH", "GELU", "GELUSigmoid", "Tanh", "Sigmoid"
+"""CTranslate2's names of all activations, in the order of its numbers."""
 OURS = "tokenizer.model", "source.model"
 """The files of which our own exports have one."""
 
 
-def from_ctranslate2(folder: Path) -> Imported:
+def from_ctranslate2(folder: Path, tokenizer: Path | None = None) -> Imported:
     """Read a CTranslate2 folder.
+
+    Args:
+        folder: the folder.
+        tokenizer: a SentencePiece model of both languages that is not in the folder, or `PIECES`.
 
     Raises:
         UserError: the folder is incomplete, damaged, or has a model of an unsupported kind.
     """
     file = folder / "model.bin"
     model_file = read_model_file(file)
-    if model_file.specification != "TransformerSpec" or model_file.revision > _REVISION:
+    if model_file.specification not in _HEADS or not _FIRST_REVISION <= model_file.revision <= _REVISION:
         what = f"is a {model_file.specification[:50]!r} of revision {model_file.revision}, which is not supported"
-        raise UserError(what, file=file, fix="Transformers that translate can be imported.")
-    keys = Keys(read_json(folder / "config.json", 1 << 20), folder / "config.json")
+        names = f"{', '.join(_HEADS)} of revisions {_FIRST_REVISION} to {_REVISION}"
+        raise UserError(what, file=file, fix=f"Transformers that translate can be imported: {names}.")
+    keys = _configuration(folder, model_file)
     if keys.values.get("layer_norm_epsilon") not in (None, 1e-5):
         keys.unsupported("layer_norm_epsilon", keys.values["layer_norm_epsilon"])
-    variables = Variables(model_file.variables, file)
+    variables = Variables(_as_in_last_revision(model_file), file)
     model, arrays = _network(variables)
     variables.refuse_unused()
-    return _with_vocabulary(folder, keys, model, arrays)
+    return _with_vocabulary(folder, keys, model, arrays, tokenizer)
+
+
+def _configuration(folder: Path, model_file: ModelFile) -> Keys:
+    """Return the keys of config.json; before version 6 of the format, they are flags in the file."""
+    file = folder / "config.json"
+    if model_file.version == VERSION:
+        return Keys(read_json(file, 1 << 20), file)
+    flags = {"with_source_bos": False, "with_source_eos": False, "with_target_bos": True}
+    flags["user_decoder_start_tokens"] = False
+    for name in flags:
+        if name in model_file.variables:
+            flags[name] = bool(model_file.variables.pop(name).any())
+    start: str | None = SPELLINGS.start if flags["with_target_bos"] else SPELLINGS.end
+    values = {
+        "add_source_bos": flags["with_source_bos"],
+        "add_source_eos": flags["with_source_eos"],
+        "decoder_start_token": None if flags["user_decoder_start_tokens"] else start,
+    }
+    return Keys(values, folder / "model.bin")
+
+
+def _as_in_last_revision(model_file: ModelFile) -> dict[str, NDArray[Any]]:
+    """Return the arrays by the names of the last revision, with the numbers that the first ones do not have.
+
+    Both sides had one number in common before revision 5.
+    """
+    arrays = dict(model_file.variables)
+    for suffix in ("weight", "weight_scale"):
+        if f"encoder/embeddings/{suffix}" in arrays:
+            arrays[f"encoder/embeddings_0/{suffix}"] = arrays.pop(f"encoder/embeddings/{suffix}")
+    if model_file.revision == _REVISION:
+        return arrays
+    numbers = {"num_heads": _HEADS[model_file.specification], "pre_norm": 1, "activation": 0}
+    for name, default in numbers.items():
+        value = arrays.pop(name, np.int8(default))
+        for side in ("encoder", "decoder"):
+            arrays.setdefault(f"{side}/{name}", np.asarray(value))
+    for side in ("encoder", "decoder"):
+        scaled = arrays.pop(f"{side}/embeddings/multiply_by_sqrt_depth", np.int8(1))
+        arrays.setdefault(f"{side}/scale_embeddings", np.asarray(scaled))
+    return arrays
 
 
 def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
@@ -76,10 +135,14 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
     layers = {"encoder": variables.layers("encoder"), "decoder": variables.layers("decoder")}
     pre = bool(_shared_scalar(variables, "pre_norm"))
     norm = "pre" if pre else "post-final" if variables.has("encoder/layer_norm/gamma") else "post"
-    arrays |= joined_arrays(variables, layer_names(layers, final_norm=norm != "post"), width)
-    activation = _shared_scalar(variables, "activation")
+    names = [*layer_names(layers, final_norm=norm != "post")]
+    variables.refuse_missing(_needed(names))
+    arrays |= joined_arrays(variables, names, width)
+    activation = int(_shared_scalar(variables, "activation"))
     if activation not in _NONLINEARITIES:
-        raise UserError(f"has the activation {activation:g}, which is not supported", file=variables.file)
+        name = _ACTIVATIONS[activation] if 0 <= activation < len(_ACTIVATIONS) else "unknown"
+        what = f"has the activation {activation} ({name}), which is not supported"
+        raise UserError(what, file=variables.file, fix=f"Supported are {', '.join(ACTIVATIONS)}.")
     model = {
         "kind": "transformer",
         "width": width,
@@ -88,12 +151,19 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
         "encoder_layers": layers["encoder"],
         "decoder_layers": layers["decoder"],
         "norm": norm,
-        "nonlinearity": _NONLINEARITIES[int(activation)],
+        "nonlinearity": _NONLINEARITIES[activation],
         "scale_embeddings": _scaled(variables, width),
         "zero_start": bool(variables.scalar("decoder/start_from_zero_embedding", 0)),
         "tie_output": np.array_equal(arrays["output.weight"], arrays["target_embedding.tokens.weight"]),
     }
     return model | _positions(variables, width, arrays), arrays
+
+
+def _needed(names: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    """Yield the names of the arrays of linear layers and norms that a file must have: biases may be missing."""
+    for name, _ in names:
+        parts = ("gamma", "beta") if name.endswith("layer_norm") else ("weight",)
+        yield from (f"{name}/{part}" for part in parts)
 
 
 def _shared_scalar(variables: Variables, name: str) -> float:
@@ -125,8 +195,11 @@ def _scaled(variables: Variables, width: int) -> bool:
 def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.float32]]) -> dict[str, Any]:
     """Return the options of the positions; learned positions are added to the weights."""
     name = "position_encodings/encodings"
-    if not variables.has(f"encoder/{name}"):
-        raise UserError("has no table of positions, which is not supported", file=variables.file)
+    tables = [variables.has(f"{side}/{name}") for side in ("encoder", "decoder")]
+    if not any(tables):  # other kinds of positions have weights, which are found by `refuse_unused`
+        return {"positions": "sinusoidal-tensor2tensor", "first_position": 1}
+    if not all(tables):
+        raise UserError("has a table of positions on one side only, which is not supported", file=variables.file)
     encoder, decoder = variables.array(f"encoder/{name}", 2), variables.array(f"decoder/{name}", 2)
     first_rows = encoder[:256]
     same = encoder.shape[1] == decoder.shape[1] == width and np.array_equal(first_rows, decoder[: len(first_rows)])
@@ -137,12 +210,15 @@ def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.fl
 
 
 def _with_vocabulary(
-    folder: Path, keys: Keys, model: dict[str, Any], arrays: dict[str, NDArray[np.float32]]
+    folder: Path, keys: Keys, model: dict[str, Any], arrays: dict[str, NDArray[np.float32]], given: Path | None
 ) -> Imported:
-    """Put the rows into the order of our ids, and find the tokenizer."""
+    """Put the rows into the order of our ids, and find the tokenizer, if it is not given."""
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     lists = {"source": read_pieces(folder, "source"), "target": read_pieces(folder, "target")}
+    ours, unknown = any((folder / name).exists() for name in OURS), keys.text("unk_token", SPELLINGS.unknown)
     for side, names in lists.items():
+        if not ours and unknown not in names:  # CTranslate2 adds it after the others
+            names.append(unknown)
         count = len(tensors[f"{side}_embedding.tokens.weight"])
         if len(names) != count:
             what = f"has {len(names):,} pieces, and there are {count:,} embeddings"
@@ -155,12 +231,26 @@ def _with_vocabulary(
     one_list = lists["source"] == lists["target"]
     shared = one_list and torch.equal(embeddings["source"], embeddings["target"])
     data: dict[str, Any] = {}
-    if any((folder / name).exists() for name in OURS):
+    notes: list[str] = []
+    if ours:
+        if given:
+            raise UserError("has a tokenizer", file=folder, fix="Leave `tokenizer` out.")
         tokenizer, languages = our_tokenizer(folder, lists)
+        model["source_end"] = keys.flag(SOURCE_END, True)
     else:
-        source = vocabulary_of(lists["source"], keys, model["zero_start"])
-        target = source if one_list else vocabulary_of(lists["target"], keys, model["zero_start"])
-        tokenizer, languages = their_tokenizer(folder, source, target)
+        # The vocabularies of OpenNMT, and those of fairseq after its conversion, have `<blank>`. The converter adds an
+        # end token for fairseq; for Hugging Face's models, it is one of the tokens that the user gives.
+        model["source_end"] = _BLANK not in lists["source"] or keys.flag("add_source_eos", False)
+        target = vocabulary_of(lists["target"], keys, zero_start=model["zero_start"])
+        source = target
+        if one_list:
+            start, decoder_start = keys.text("bos_token", SPELLINGS.start), keys.text("decoder_start_token")
+            if keys.flag("add_source_bos", False) and decoder_start not in ("", start):
+                keys.unsupported("add_source_bos", f"True with decoder_start_token={decoder_start}")
+        else:
+            needed = {"zero_start": model["zero_start"], "of_source": True, "source_end": model["source_end"]}
+            source = vocabulary_of(lists["source"], keys, **needed)
+        tokenizer, languages, notes = their_tokenizer(folder, source, target, given)
         tensors |= vocabulary_weights(source, target, embeddings, tensors["output.bias"])
         if "max_length" not in model:
             data["max_tokens"] = 512
@@ -179,6 +269,7 @@ def _with_vocabulary(
         settings={"model": model | {"share_embeddings": shared}, "data": data | {"tokenizer": options}},
         tensors=tensors,
         tokenizer=tokenizer,
+        notes=tuple(notes),
     )
 
 
@@ -233,42 +324,68 @@ def our_tokenizer(folder: Path, lists: dict[str, list[str]]) -> tuple[Tokenizer,
     return tokenizer, languages_in(controls)
 
 
-def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tuple[Tokenizer, dict[str, str]]:
-    """Make a tokenizer from SentencePiece models with other ids; return it with the pieces of languages by their codes.
+def their_tokenizer(
+    folder: Path, source: Vocabulary, target: Vocabulary, given: Path | None = None
+) -> tuple[Tokenizer, dict[str, str], list[str]]:
+    """Make a tokenizer from SentencePiece models with other ids, or from the pieces alone.
 
     Pieces that only SentencePiece has are added to the vocabularies.
 
+    Args:
+        folder: the folder with the SentencePiece models.
+        source: the pieces of sources.
+        target: the pieces of targets; the same object for one list of pieces.
+        given: a SentencePiece model of both languages, or `PIECES`.
+
+    Returns:
+        The tokenizer, the pieces of languages by their codes, and what the user should know.
+
     Raises:
-        UserError: there are no SentencePiece models, or they are damaged.
+        UserError: there are no SentencePiece models and they are needed, or they are damaged.
     """
-    names = [FAIRSEQ] if (folder / FAIRSEQ).exists() else ["source.spm", "target.spm"]
+    vocabularies = {"source": source} if source is target else {"source": source, "target": target}
+    pieces = {side: vocabulary.names[len(SPECIAL) :] for side, vocabulary in vocabularies.items()}
+    if given == PIECES:
+        if any(SPACE in name for names in pieces.values() for name in names):
+            fix = "Give that model as `tokenizer`."
+            raise UserError(f"has pieces of a SentencePiece model, with {SPACE}", file=folder, fix=fix)
+        models = []
+        for vocabulary in vocabularies.values():
+            words = [SPACE + name for name in vocabulary.names[len(SPECIAL) :]]
+            models.append(listed_model([*SPELLINGS, *words], (), words=True))
+        return Tokenizer(*models), {}, ["texts are split at spaces: give them as pieces of the model's vocabulary"]
+    one_file = given or (folder / FAIRSEQ if (folder / FAIRSEQ).exists() else None)
+    files = {"source": one_file or folder / "source.spm", "target": one_file or folder / "target.spm"}
+    if not any(file.exists() for file in files.values()) and all(map(has_only_characters, pieces.values())):
+        models = [listed_model(vocabulary.names, (), words=False) for vocabulary in vocabularies.values()]
+        return Tokenizer(*models), {}, ["all pieces are single characters: texts are split into characters"]
     parsed = []
-    for name in names:
-        if not (folder / name).exists():
-            fix = "Copy it there from the model that was converted (ct2-transformers-converter --copy_files)."
-            raise UserError(f"has no SentencePiece model {name}", file=folder, fix=fix)
-        parsed.append(read_sentencepiece(folder / name))
+    for side in ("source",) if one_file and source is target else ("source", "target"):
+        if not files[side].exists():
+            fix = "Copy it there from the model that was converted (ct2-transformers-converter --copy_files), or give "
+            fix += f"`tokenizer`, a SentencePiece model or {PIECES}."
+            raise UserError(f"has no SentencePiece model {files[side].name}", file=folder, fix=fix)
+        parsed.append(read_sentencepiece(files[side]))
     models, languages = adapted_models(parsed, (source, target)[: len(parsed)])
-    if len(parsed) == 1:  # there may be two lists of pieces for one model
-        target.add_unknown(missing_pieces(parsed[0], target.names))
-    return Tokenizer(*models), languages
+    return Tokenizer(*models), languages, []
 
 
-def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
+def vocabulary_of(
+    names: list[str], keys: Keys, *, zero_start: bool = False, of_source: bool = False, source_end: bool = True
+) -> Vocabulary:
     """Return our ids for a list of pieces.
 
     Args:
         names: the pieces in the order of their rows.
         keys: the keys of the folder's config.json.
         zero_start: whether the decoder begins without an embedding.
+        of_source: whether this is the vocabulary of sources only, which needs no start token.
+        source_end: whether such a vocabulary needs an end token.
 
     Raises:
-        UserError: a special token is missing, or the model is from OpenNMT.
+        UserError: a special token is missing.
     """
     ids = {name: row for row, name in enumerate(names)}
-    if "<blank>" in ids:
-        what = "is a model of OpenNMT, which reads sources without an end token"
-        raise UserError(what, file=keys.file, fix="Models of Marian, M2M100 and NLLB can be imported.")
 
     def row(key: str, default: str) -> int:
         name = keys.text(key, default)
@@ -276,21 +393,42 @@ def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
             raise UserError(f"{key} is {name!r:.50}, which is not in the vocabulary", file=keys.file)
         return ids[name]
 
-    unknown, end = row("unk_token", SPELLINGS.unknown), row("eos_token", SPELLINGS.end)
-    start = None if zero_start else row("decoder_start_token", SPELLINGS.start)
-    return Vocabulary.of(ids, len(names), pad=ids.get(SPELLINGS.pad), unknown=unknown, start=start, end=end)
+    def optional_row(key: str, default: str) -> int | None:
+        return ids.get(keys.text(key, default))
+
+    start: int | None = None
+    if of_source and keys.flag("add_source_bos", False):
+        start = row("bos_token", SPELLINGS.start)
+    elif not zero_start:
+        start = (optional_row if of_source else row)("decoder_start_token", SPELLINGS.start)
+    end = (row if source_end or not of_source else optional_row)("eos_token", SPELLINGS.end)
+    unknown = row("unk_token", SPELLINGS.unknown)
+    pad = ids.get(_BLANK, ids.get(SPELLINGS.pad))
+    return Vocabulary.of(ids, len(names), pad=pad, unknown=unknown, start=start, end=end)
 
 
-VERSION = 6
-"""The version of the format, since CTranslate2 3.0."""
+FIRST_VERSION, VERSION = 2, 6
+"""The versions of the format; the last one since CTranslate2 3.0."""
+_INT16_SCALE = 1000.0
+"""The scale of int16 arrays without one."""
+_TYPES_BY_SIZE = {4: 0, 2: 2, 1: 1}
+"""The numbers of the types of arrays by the bytes of an element, which stand for the type before version 4."""
 _TYPES = [np.dtype(name) for name in ("float32", "int8", "int16", "int32", "float16", "uint16")]
 """The types of arrays by their numbers; the last one stands for bfloat16, which NumPy does not have."""
 BFLOAT16 = _TYPES[5]
 _MOST_DIMENSIONS = 3
+_LISTED = 4
+"""The number of variables that a message names."""
 _FIX = "Models of other kinds can be imported."
 _IGNORED = ("alignment_layer", "alignment_heads", "embeddings_merge")
 """Name endings of values that change no logit."""
-_NEUTRAL = {"alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query_attention"}
+_NEUTRAL = {
+    "alibi",
+    "alibi_use_positive_positions",
+    "scale_alibi",
+    "multi_query_attention",
+    "with_relative_position",
+}
 """Name endings of flags that change nothing when they are 0."""
 
 
@@ -306,6 +444,8 @@ class ModelFile:
     """The kind of the model."""
     revision: int
     """The revision of the specification."""
+    version: int = VERSION
+    """The version of the format."""
     variables: dict[str, NDArray[Any]] = field(default_factory=dict)
     """The arrays by name, aliases too; they are read from the file on first use."""
 
@@ -324,16 +464,17 @@ def read_model_file(file: Path) -> ModelFile:
     reader = _Reader(content)
     try:
         (version,) = reader.numbers("I")
-        if version != VERSION:
+        if not FIRST_VERSION <= version <= VERSION:
             fix = f"Convert it again with CTranslate2 3.0 or newer: its format is {VERSION}."
             raise UserError(f"is a model.bin of the format {version}, or none", file=file, fix=fix)
-        model_file = ModelFile(reader.text(), reader.numbers("I")[0])
+        reader.version = version
+        model_file = ModelFile(reader.text(), reader.numbers("I")[0], version)
         for _ in range(reader.numbers("I")[0]):
             name = reader.text()
             if name in model_file.variables:
                 raise DamagedError(f"has {name[:80]!r} twice")
             model_file.variables[name] = reader.array()
-        for _ in range(reader.numbers("I")[0]):
+        for _ in range(reader.numbers("I")[0] if version >= 3 else 0):
             alias, name = reader.text(), reader.text()
             if alias in model_file.variables or name not in model_file.variables:
                 raise DamagedError(f"has no {name[:80]!r} for {alias[:80]!r}, or both")
@@ -352,7 +493,7 @@ class _Reader:
     """Reads values from the content of a file, one after the other."""
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
-        self.content, self.offset = content, 0
+        self.content, self.offset, self.version = content, 0, VERSION
 
     @property
     def remaining(self) -> int:
@@ -388,9 +529,12 @@ class _Reader:
             raise DamagedError(f"has a variable of {dimensions} dimensions")
         shape = self.numbers("I" * dimensions)
         number, size = self.numbers("BI")
-        if number >= len(_TYPES) or 0 in shape or math.prod(shape) * _TYPES[number].itemsize != size:
+        if self.version < 4:
+            number, size = _TYPES_BY_SIZE.get(number, len(_TYPES)), size * number
+        dtype = _TYPES[number] if number < len(_TYPES) else None
+        if dtype is None or 0 in shape or math.prod(shape) * dtype.itemsize != size:
             raise DamagedError("has a variable whose size is not that of its type and dimensions")
-        return self.take(size).view(_TYPES[number]).reshape(shape)
+        return self.take(size).view(dtype).reshape(shape)
 
 
 class Variables:
@@ -428,7 +572,7 @@ class Variables:
     def array(self, name: str, dimensions: int) -> NDArray[np.float32]:
         """Return an array, divided by its scale if it was quantized.
 
-        int8 has a scale for each row, int16 one for all: the stored number is the value times the scale.
+        int8 has a scale for each row, int16 one for all, 1000 by default: the stored number is the value times it.
 
         Raises:
             UserError: there is no such array, or it has other dimensions or no scale.
@@ -441,6 +585,8 @@ class Variables:
             raise UserError(f"{name} has {array.ndim} dimensions, not {dimensions}", file=self.file, fix=_FIX)
         if array.dtype.kind == "i":
             scale = self._arrays.get(f"{name}_scale")
+            if scale is None and array.dtype == np.int16:
+                scale = np.array(_INT16_SCALE, np.float32)
             if scale is None or scale.dtype != np.float32 or scale.size not in (1, len(array)):
                 raise UserError(f"{name} has no scale", file=self.file, fix="Get the file again.")
             with np.errstate(all="ignore"):  # a damaged scale of 0 is reported below, as the numbers are not finite
@@ -464,17 +610,35 @@ class Variables:
             number += 1
         return number
 
+    def refuse_missing(self, names: Iterable[str]) -> None:
+        """Check that there are all arrays of these names.
+
+        Raises:
+            UserError: some are missing.
+        """
+        missing = [name for name in names if name not in self._arrays]
+        if missing:
+            raise UserError(f"has no {_listed(missing)}", file=self.file, fix="Is it a translator?")
+
     def refuse_unused(self) -> None:
         """Check that all arrays were used.
 
         Raises:
-            UserError: an array that matters was not used.
+            UserError: arrays that matter were not used.
         """
+        unknown = []
         for name in sorted(self._unused):
             suffix = name.rpartition("/")[2]
-            if suffix in _IGNORED or (suffix in _NEUTRAL and not self.scalar(name)):
-                continue
-            raise UserError(f"has {name[:100]}, which is not supported", file=self.file, fix=_FIX)
+            if suffix not in _IGNORED and not (suffix in _NEUTRAL and not self.scalar(name)):
+                unknown.append(name)
+        if unknown:
+            verb = "is" if len(unknown) == 1 else "are"
+            raise UserError(f"has {_listed(unknown)}, which {verb} not supported", file=self.file, fix=_FIX)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(name[:100] for name in names[:_LISTED]) + more
 
 
 def _plain(array: NDArray[Any]) -> NDArray[np.float32]:

@@ -48,6 +48,8 @@ class Imported:
     tokenizer: Tokenizer
     shortlist: Shortlist | None = None
     """The candidates for each sentence, if the model has a list of them."""
+    notes: tuple[str, ...] = ()
+    """Messages about the import, such as how texts are split into tokens."""
     parameters: int = 0
     """The number of weights of the model, shared ones once."""
     guesses: list[str] = field(default_factory=list)

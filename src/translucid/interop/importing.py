@@ -46,6 +46,7 @@ def import_model(
     *,
     source_language: str | None = None,
     target_language: str | None = None,
+    tokenizer: Path | None = None,
     overwrite: bool = False,
 ) -> tuple[Imported, Configuration]:
     """Make a run from another toolkit's model.
@@ -57,6 +58,8 @@ def import_model(
         out: the run folder to make.
         source_language: the code of the source language, unless another one is requested later.
         target_language: the code of the target language.
+        tokenizer: for a CTranslate2 folder without one: a SentencePiece model of both languages, or `Path("pieces")` if
+            texts are already split into the model's pieces, between spaces.
         overwrite: whether to replace an existing run.
 
     Raises:
@@ -70,9 +73,13 @@ def import_model(
     if is_on_hub(path):
         folder = download(path)
         source = {"imported": path.as_posix(), "commit": folder.name}
-    reader = _READERS[kind_of(folder)]
+    kind = kind_of(folder)
+    if tokenizer and kind != "ctranslate2":
+        fix = "Leave `tokenizer` out; only CTranslate2 folders take one."
+        raise UserError("needs the tokenizer in its folder", file=folder, fix=fix)
+    reader: Callable[..., Imported] = _READERS[kind]
     try:
-        imported = reader(folder)
+        imported = reader(folder, *([tokenizer] if tokenizer else []))
         learned, target_pieces = _exported_languages(folder, imported)
         imported.settings["data"]["learned"] = learned
         if source_language:
@@ -84,18 +91,18 @@ def import_model(
         # Untrusted files may be damaged in more ways than we can foresee; --debug shows where.
         what = f"is damaged, or of a kind that can't be imported ({type(error).__name__}: {error})"
         raise UserError(what, file=folder, fix="Get the folder again.") from error
-    tokenizer = imported.tokenizer
+    imported_tokenizer = imported.tokenizer
     if target_language and (source_language or not configuration.data.tokenizer.marks_sources):
         # Checks that the model has these languages, before the run is written.
-        tokenizer.between(source_language, target_language, configuration.data.tokenizer)
+        imported_tokenizer.between(source_language, target_language, configuration.data.tokenizer)
     with run.locked(), staged(run, overwrite=overwrite) as new_run:
-        new_run.begin(configuration, tokenizer)
-        new_run.save_model(model, tokenizer, {"imported": imported.kind})
-        import_target_pieces(new_run, target_pieces, tokenizer)
+        new_run.begin(configuration, imported_tokenizer)
+        new_run.save_model(model, imported_tokenizer, {"imported": imported.kind})
+        import_target_pieces(new_run, target_pieces, imported_tokenizer)
         if imported.shortlist:
             engine: Literal["torch", "ctranslate2"] = "ctranslate2" if is_supported(configuration.model) else "torch"
             tuned = Tuned(engine=engine, considered="large shortlist")
-            save_tuned(new_run.path, tuned, shortlist_text(imported.shortlist, tokenizer))
+            save_tuned(new_run.path, tuned, shortlist_text(imported.shortlist, imported_tokenizer))
         new_run.add_provenance({**source, "kind": imported.kind})
         shutil.rmtree(new_run.path / "state")  # there is no training to resume
     return imported, configuration

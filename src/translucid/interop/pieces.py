@@ -29,6 +29,7 @@ NEVER = -100.0
 """The bias of logits that the other model does not have: their probability is 0 in float32."""
 LANGUAGE = re.compile(r">>(?P<marian>[^<>\s]+)<<|__(?P<m2m>[a-z]{2,4})__|(?P<nllb>[a-z]{3}_[A-Z][a-z]{3})")
 """A piece that stands for a language."""
+_BRACKETED = re.compile(r"<.+>")
 _MAX_ROWS = 1 << 21
 """The largest number of rows of a vocabulary."""
 
@@ -46,7 +47,14 @@ class Vocabulary:
 
     @classmethod
     def of(
-        cls, ids: Mapping[str, int], size: int, *, pad: int | None, unknown: int | None, start: int | None, end: int
+        cls,
+        ids: Mapping[str, int],
+        size: int,
+        *,
+        pad: int | None,
+        unknown: int | None,
+        start: int | None,
+        end: int | None,
     ) -> Vocabulary:
         """Put a vocabulary into our order.
 
@@ -56,7 +64,7 @@ class Vocabulary:
             pad: the row of padding, if there is one.
             unknown: the row of the unknown piece, if there is one.
             start: the row of the decoder's first input, if there is one; it may be that of `pad` or of `end`.
-            end: the row of the end token.
+            end: the row of the end token; None in the vocabulary of sources without one.
 
         Raises:
             UserError: a row does not exist.
@@ -194,6 +202,11 @@ def adapted_models(
     for model, vocabulary in zip(parsed, vocabularies, strict=True):
         models.append(rewritten(model, vocabulary.names, languages.values()))
     return models, languages
+
+
+def has_only_characters(names: Iterable[str]) -> bool:
+    """Whether all pieces are single characters, without those in angle brackets."""
+    return all(len(name) == 1 for name in names if not _BRACKETED.fullmatch(name))
 
 
 def listed_model(

@@ -73,6 +73,8 @@ class TransformerOptions(BlocksShape, ContextualOptions):
     """Multiply embeddings by the square root of the width."""
     zero_start: bool = False
     """The start token of the decoder has no embedding, as in Marian."""
+    source_end: bool = True
+    """The model reads the end token of the source; OpenNMT's models do not, and a mask hides it."""
     max_length: int = Field(1024, ge=2, le=1 << 20)
     """The number of learned positions. Sinusoidal positions have no limit, except in exports to CTranslate2."""
     share_embeddings: bool = True

@@ -235,6 +235,11 @@ class Transformer(BlockStacks):
         super().__init__(o, o.with_elmo(source), target)
         self.max_length = o.longest
 
+    def source_mask(self, source: Tensor) -> Tensor:
+        """Return a mask [B, S], True where there is no padding, and no end token if the model reads none."""
+        mask = super().source_mask(source)
+        return mask if self.options.source_end else mask & (source != self.eos)
+
 
 def _positions(options: TransformerOptions) -> nn.Module:
     if options.positions == "learned":

@@ -33,7 +33,7 @@ from translucid.data.tokenizing.pieces import RESERVED_PIECES, SPACE, TERM, List
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
-from translucid.ground.special import SPECIAL, TAG
+from translucid.ground.special import SPECIAL, SPELLINGS, TAG
 
 
 class TokenizerOptions(OptionGroup):
@@ -422,6 +422,17 @@ class Tokenizer:
         """Return the pieces of target ids, as `source_pieces` does for source ids."""
         return named_pieces(self._target, ids, text)
 
+    def source_labels(self, ids: Sequence[int], text: str | None = None) -> list[str]:
+        """Return the pieces of source ids as words and figures show them.
+
+        If every character is a piece, those of a text without spaces are words.
+        """
+        return _labels(self._source, self.source_pieces(ids, text))
+
+    def target_labels(self, ids: Sequence[int]) -> list[str]:
+        """Return the pieces of target ids, as `source_labels` does for source ids."""
+        return _labels(self._target, self.target_pieces(ids))
+
     @property
     def target_vocabulary(self) -> list[str]:
         """The target pieces in the order of their ids."""
@@ -435,7 +446,10 @@ class Tokenizer:
         """
         processor = self._target if of_target else self._source
         counts = []
-        for word in linked_words(text):
+        words = linked_words(text)
+        if _splits_characters(processor) and len(words) == 1:  # each character is a word, as for `source_labels`
+            return [len(processor.encode(sanitized(words[0])))]
+        for word in words:
             normalized = processor.normalize(sanitized(word))
             counts.append(len([part for part in normalized.split(SPACE) if part]))
         return counts
@@ -471,6 +485,17 @@ def _language_ids(
         what = f"data.tokenizer.languages names {languages[code]!r}, which the tokenizer does not have for a language"
         raise UserError(what, fix="Take config.yaml and the tokenizer from one run.")
     return numbers
+
+
+def _splits_characters(processor: sentencepiece.SentencePieceProcessor) -> bool:
+    return isinstance(processor, ListedPieces) and not processor.reads_words
+
+
+def _labels(processor: sentencepiece.SentencePieceProcessor, pieces: list[str]) -> list[str]:
+    """Return pieces; with the sign for the beginning of a word, if they are the characters of one word."""
+    if not _splits_characters(processor) or SPACE in pieces:
+        return pieces
+    return [piece if piece in SPELLINGS else SPACE + piece for piece in pieces]
 
 
 def _fingerprint(models: Iterable[bytes]) -> str:

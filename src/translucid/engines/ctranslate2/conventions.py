@@ -19,8 +19,11 @@ TRANSFORMERS: Choices = {
     "first_position": range(1 << 20),
     "scale_embeddings": (False, True),
     "zero_start": (False, True),
+    "source_end": (False, True),
 }
 """The Transformers that CTranslate2, and `NumPyTransformer`, compute."""
+SOURCE_END = "source_end"
+"""A key of our own in config.json, which CTranslate2 ignores: false for models that read no end token."""
 _LINEAR = {
     "self_attention": (("self_attention.query", "self_attention.key_value"), ("self_attention.output",)),
     "attention": (("cross_attention.query",), ("cross_attention.key_value",), ("cross_attention.output",)),
@@ -40,6 +43,11 @@ def position_rows(options: Any) -> int:
     Other models have no table; their conversion is refused later.
     """
     return int(options.longest or min(getattr(options, "max_length", POSITIONS), POSITIONS))
+
+
+def reads_source_end(options: Any) -> bool:
+    """Return whether a model reads the end token of the source; the conversion of other models is refused later."""
+    return getattr(options, "source_end", True)
 
 
 def layer_names(layers: Mapping[str, int], *, final_norm: bool) -> Iterator[tuple[str, list[str]]]:

@@ -17,6 +17,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.conventions import (
     ACTIVATIONS,
+    SOURCE_END,
     TRANSFORMERS,
     Quantization,
     layer_names,
@@ -136,8 +137,9 @@ def save_weights(
     *,
     attention_layer: int = -1,
 ) -> None:
-    """Write weights into a folder that `ctranslate2.Translator` opens. Its input is pieces, end token included.
+    """Write weights into a folder that `ctranslate2.Translator` opens.
 
+    Its input is pieces, end token included unless the model reads none.
     With a `shortlist` that is the same for all sources, the model has no other target pieces; one by source words is
     saved with the model, to be used with `use_vmap=True`.
 
@@ -167,8 +169,10 @@ def save_weights(
         SPELLINGS.unknown,
     )
     spec.config.decoder_start_token = SPELLINGS.start
-    # The pieces of a sentence come with their end token.
+    # The pieces of a sentence come with their end token, if the model reads it.
     spec.config.add_source_bos = spec.config.add_source_eos = False
+    if not weights.options.source_end:
+        spec.config.add_attribute(SOURCE_END, False)
     if quantization == "int8":
         # The table of positions, which is not quantized, is an eighth of a small model. CTranslate2 converts it to the
         # type of the other numbers, here float32, when it opens the model.

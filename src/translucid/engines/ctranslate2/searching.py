@@ -57,7 +57,7 @@ from translucid.engines.converted import (
     open_converted,
     save_difference,
 )
-from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization, position_rows
+from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization, position_rows, reads_source_end
 from translucid.engines.tuned import Tuned
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
@@ -141,6 +141,7 @@ class CTranslate2Engine:
         *,
         longest: int | None,
         positions: int = POSITIONS,
+        source_end: bool = True,
         device: str = "cpu",
         considered: CandidateVocabulary = "all pieces",
         threads: int | None = None,
@@ -154,6 +155,7 @@ class CTranslate2Engine:
             torch_engine: returns the PyTorch engine with the same model, for sentences that only it can translate.
             longest: the largest number of tokens that the model accepts on either side, if there is a limit.
             positions: the largest number of tokens that the converted model accepts.
+            source_end: whether the model reads the end token of the source.
             device: cpu, cuda or, for example, cuda:1.
             considered: the name of the candidates; if not all pieces, the folder has the list.
             threads: the number of threads; one for each core by default. If given, batches, on which the last digits
@@ -161,7 +163,7 @@ class CTranslate2Engine:
             compute_type: the type in which CTranslate2 computes; by default, that of the weights.
         """
         self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
-        self.positions = positions
+        self.positions, self.source_end = positions, [SPELLINGS.end] if source_end else []
         self.difference = load_difference(folder)
         """The difference between the converted model and ours, in nats a token; 0 where it was not measured."""
         self.by_words = (folder / "vmap.txt").exists()  # the name that CTranslate2 gives to a list by source words
@@ -214,6 +216,7 @@ class CTranslate2Engine:
                 lambda: torch_engine,
                 longest=torch_engine.model.max_length,
                 positions=position_rows(torch_engine.model.options),
+                source_end=reads_source_end(torch_engine.model.options),
                 device=str(torch_engine.device),
                 considered=considered,
                 threads=threads,
@@ -269,6 +272,7 @@ class CTranslate2Engine:
             torch_engine=torch_engine,
             longest=configuration.model.longest,
             positions=position_rows(configuration.model),
+            source_end=reads_source_end(configuration.model),
             device=device,
             considered=tuned.considered,
             threads=threads,
@@ -483,7 +487,7 @@ class CTranslate2Engine:
         return list(map(self.pieces.__getitem__, tokens))
 
     def _source(self, ids: list[int]) -> list[str]:
-        return [*map(self.source.__getitem__, ids[:-1]), SPELLINGS.end]
+        return [*map(self.source.__getitem__, ids[:-1]), *self.source_end]
 
 
 def gpu_of(device: str) -> int | None:

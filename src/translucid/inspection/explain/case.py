@@ -114,6 +114,10 @@ class ForcedCase(Explained):
         """Sum log-probabilities of pieces [n, T] to those of target words [n, target words]."""
         return sum_ranges(log_probs, self.target_spans)
 
+    def source_mask(self, embedded: Tensor) -> Tensor:
+        """Return the mask [n, S] of embedded sources [n, S, D]: every position exists."""
+        return torch.ones(embedded.shape[:2], dtype=torch.bool, device=self.device)
+
     @abstractmethod
     def perturbed_memory(self, keep: Tensor) -> Memory:
         """Return the memory that the decoder reads when only the parts of `keep` [n, parts] are left."""
@@ -123,7 +127,7 @@ class ForcedCase(Explained):
 
         The sources are embedded, [n, S, D]. Later target tokens are not decoded, because they have no influence.
         """
-        mask = torch.ones(embedded.shape[:2], dtype=torch.bool, device=self.device)
+        mask = self.source_mask(embedded)
         target = torch.tensor([self.target_ids[:end]], device=self.device).expand(len(embedded), -1)
         return forced_log_probs(self.model, self.model.read(embedded, mask), target)[:, start:].sum(1)
 
@@ -172,6 +176,11 @@ class Case(ForcedCase):
         for row in keep.tolist():
             sources.append(ids_without(self.source_ids, self.source_spans, row))
         return self.model.encode(padded(sources, self.model.pad).to(self.device))
+
+    def source_mask(self, embedded: Tensor) -> Tensor:
+        """Return the model's mask of the source for each embedded one."""
+        source = torch.tensor([self.source_ids], device=self.device)
+        return self.model.source_mask(source).expand(len(embedded), -1)
 
     def interpolation_path(self) -> InterpolationPath:
         """Begin with unknown tokens, which stand for no word in particular."""

@@ -256,7 +256,7 @@ def _continuations(served: Served, text: str, prefix: list[int]) -> list[dict[st
     starts = translator.torch_engine.word_starts
     rows = []
     for hypothesis in continuations(model, source, prefix, CHOICES, options, starts, opening):
-        pieces = piece.masked.unmask_pieces(tokenizer.target_pieces(hypothesis.tokens))
+        pieces = piece.masked.unmask_pieces(tokenizer.target_labels(hypothesis.tokens))
         rows.append(
             {
                 "next": first_word(pieces[len(prefix) :]),

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from rich.console import Console
+from sacrebleu.metrics.chrf import CHRF
 
 from tests.probes.forked import Forked
 from translucid.cli.main import _hold_closed_streams, main
@@ -36,6 +37,40 @@ def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
     assert report["engine"] == "ctranslate2, float32, all pieces"
     assert report["BLEU"]["signature"].startswith("nrefs:1|")
     assert sum(row["sentences"] for row in report["by_length"]) == 20
+
+
+def test_test_sets_of_sacrebleu_are_scored_with_all_references_in_their_own_direction(
+    call, small_run, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SACREBLEU", str(tmp_path))
+    columns = {"src": ["I sing.", "She works."], "ref-0": ["Canto.", "Trabaja."], "ref-1": ["Yo canto.", ""]}
+    (tmp_path / "wmt17/ms").mkdir(parents=True)
+    for field, lines in columns.items():
+        (tmp_path / f"wmt17/ms/wmt17_ms.zh-en.{field}").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "wmt17/ms/wmt17_ms.zh-en.ref-2").write_text("Canto yo.\n\n")
+    run, name = tmp_path / "run", "sacrebleu:wmt17/ms/zh-en"
+    shutil.copytree(small_run, run)
+    configuration = (run / "config.yaml").read_text()
+
+    def set_languages(source, target):
+        changed = re.sub("source_language: .*", f"source_language: {source}", configuration)
+        (run / "config.yaml").write_text(re.sub("target_language: .*", f"target_language: {target}", changed))
+
+    set_languages("zh", "en")
+    result = call("evaluate", run, "--test", name, "--beam", 1, "--json", "--hypotheses", tmp_path / "out")
+    record = json.loads(result.out)
+    outputs = (tmp_path / "out").read_text().splitlines()
+    references = [["Canto.", "Trabaja."], ["Yo canto.", None], ["Canto yo.", None]]
+    assert record["chrF++"]["value"] == CHRF(word_order=2).corpus_score(outputs, references).score
+    assert "nrefs:var" in record["BLEU"]["signature"] and "nw:2" in record["chrF++"]["signature"]
+    compared = json.loads(
+        call("compare", run, tmp_path / "out", "--test", name, "--json", "--no-significance", "--beam", 1).out
+    )
+    assert (compared["metrics"][2]["name"], compared["metrics"][2]["a"]) == ("chrF++", record["chrF++"]["value"])
+    set_languages("en", "zh")
+    refused = call("evaluate", run, "--test", name)
+    assert refused.code == 2 and refused.err.startswith(f"error: {name}: has no pairs from en to zh. Give a test set")
+    assert refused.err.endswith("with en-zh in its name.\n")
 
 
 def test_evaluate_translates_lines_as_translate_does(call, small_run, tmp_path):

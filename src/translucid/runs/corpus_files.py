@@ -21,6 +21,7 @@ from bitext.reading import digest
 from bitext.words import normalized_text
 from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
 from translucid.data.readers.corpus import BadLines, SyntheticPair, TargetText, sides
+from translucid.data.readers.test_sets import is_test_set
 from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError
 from translucid.runs.data_options import DataOptions
@@ -143,16 +144,20 @@ def pairs_of(options: DataOptions, *files: str, on_bad: OnBad = None) -> Iterato
 def corpora_of(options: DataOptions, files: Sequence[str]) -> list[DirectedCorpus]:
     """Return files as corpora in the directions in which a run's model translates.
 
-    If one of the languages of a multilingual model is chosen, only directions from or to this language count.
+    A test set of sacreBLEU is read in its own direction only: the one of the other direction may have other texts. If
+    one of the languages of a multilingual model is chosen, only directions from or to this language count.
 
     Raises:
         UserError: there are files, but none in such a direction.
     """
-    corpora = options.corpora(files)
+    corpora = [corpus for corpus in options.corpora(files) if not (corpus.swapped and is_test_set(corpus.name))]
     if files and not corpora:
         source, target = options.languages
         what = f"has no pairs from {source or 'any language'} to {target or 'any language'}"
-        raise UserError(what, file=files[0], fix="Choose other languages, or correct those after the names of files.")
+        fix = "Choose other languages, or correct those after the names of files."
+        if is_test_set(files[0]) and source and target:
+            fix = f"Give a test set of this direction, with {source}-{target} in its name."
+        raise UserError(what, file=files[0], fix=fix)
     return corpora
 
 

@@ -12,6 +12,7 @@ from bitext.languages import Languages, find_code, is_flores_code, usual_code
 from bitext.pair import Pair
 from bitext.readers.lines import OnBad
 from translucid.data.readers.corpus import CorpusName, Direction, problem_of_languages, read_pairs
+from translucid.data.readers.test_sets import is_test_set
 
 ANY_SOURCE = "*"
 """The key of the targets of an imported model, which does not say from which languages it has learned to write them."""
@@ -141,7 +142,7 @@ def readings(
     if both_directions or None not in chosen:
         corpora = [as_written, swapped]
     else:
-        corpora = [swapped if reverse else as_written]
+        corpora = [swapped if reverse and not is_test_set(name) else as_written]
     return [corpus for corpus in corpora if includes(chosen, corpus.direction)]
 
 

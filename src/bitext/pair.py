@@ -20,6 +20,8 @@ class Pair(_Texts):
     """The unique number of the document; None for a pair without a document, or if documents are not read."""
     references: tuple[str, ...] = ()
     """Further translations of the source, which some test sets have."""
+    original: Pair | None = None
+    """The pair as it was read, if its texts have been changed."""
 
     def of_document(self, number: int | None) -> Self:
         """Set the number of the document, and return the pair."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from typer import Argument, Option
@@ -14,7 +16,7 @@ from bitext.readers.file_kinds import ending_of
 from bitext.readers.lines import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
-from translucid.cli.printing import print_scores
+from translucid.cli.printing import print_json, print_scores
 from translucid.cli.run_kinds import configuration_of
 from translucid.data.readers.corpus import read_lines, read_pairs, references_of, sources_of
 from translucid.ground.console import Console
@@ -23,6 +25,8 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from bitext.languages import Languages
     from translucid.evaluation.comparing import Comparison
+    from translucid.evaluation.metrics import ReferenceSets
+    from translucid.evaluation.report import SeenReport
     from translucid.evaluation.system_table import DirectionTable, System, SystemTable
     from translucid.runs.data_options import DataOptions
 
@@ -110,26 +114,99 @@ def compare(
     data_options = _data_of(given).between(*languages)
     by_direction = _by_direction(data_options, files)
     log = Console(stderr=True)
+    seen: dict[str, SeenReport] = {}
     if len(by_direction) > 1:
         comparison: Comparison | SystemTable | DirectionTable = _compare_directions(
-            given, by_direction, data, scoring, translation, log
+            given, by_direction, data, scoring, translation, log, seen
         )
     else:
         ((direction, pairs),) = by_direction.items()
         if not pairs:
             raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
         # This reports errors in references and options before runs translate, which may take minutes.
-        compare_systems = _prepared(pairs, data, scoring, data_options.between(*direction), as_table=as_table)
+        references = _references(pairs, data, scoring, data_options.between(*direction).languages[1])
+        compare_systems = _prepared(pairs, references, data, scoring, data_options, as_table=as_table)
         chosen: Languages = direction if data_options.tokenizer.languages else languages
         outputs = [System(system.name, system.outputs(pairs, translation, chosen, log)) for system in given]
         with log.status("comparing"):
             comparison = compare_systems(outputs)
-    if isinstance(comparison, Comparison) or scoring.table == "text":
-        print_scores(comparison, as_json=scoring.as_json)
+        seen = _seen_reports(given, outputs, pairs, references, chosen, scoring)
+    as_text = not scoring.as_json and scoring.table == "text"
+    console = Console() if as_text else log
+    if scoring.as_json:
+        print_json({**comparison.to_json(), "seen": {name: report.to_json() for name, report in seen.items()}})
+    elif isinstance(comparison, Comparison) or as_text:
+        print_scores(comparison)
     elif scoring.table == "markdown":
         print(comparison.markdown(), end="")
     else:
         print(comparison.latex(), end="")
+    for name, report in seen.items():
+        console.print(f"{name}: {report}", soft_wrap=True)
+
+
+class References(NamedTuple):
+    """The references of a test set, and how they are compared."""
+
+    sets: ReferenceSets
+    tokenize: str
+    """sacreBLEU's tokenizer."""
+
+
+def _references(pairs: Sequence[Pair], data: TestSet, scoring: Scoring, language: str | None) -> References:
+    """Read the references.
+
+    Raises:
+        UserError: a file can't be read.
+    """
+    from translucid.evaluation.metrics import bleu_tokenizer, without_blank
+
+    sets = without_blank([*references_of(pairs), *(list(read_lines(file)) for file in data.reference or [])])
+    return References(sets, scoring.tokenize or bleu_tokenizer(language, sets))
+
+
+def _seen_reports(
+    systems: Sequence[Given],
+    outputs: Sequence[System],
+    pairs: Sequence[Pair],
+    references: References,
+    direction: Languages,
+    scoring: Scoring,
+) -> dict[str, SeenReport]:
+    """Return how much of a test set was in the training text of each system, by name.
+
+    The others, which are scored, are the pairs of which no system has seen a side.
+
+    Raises:
+        UserError: an index is damaged.
+    """
+    from translucid.data.seen_sentences import SeenSentences
+    from translucid.evaluation.report import SeenReport
+
+    further = [[text or "" for text in texts] for texts in references.sets[1:]]
+    seen = []
+    others = [True] * len(pairs)
+    for system in systems:
+        index = SeenSentences.of_runs(system.folders) if system.folders[0].is_dir() else None
+        seen.append(index.look_up(pairs, direction, references=further) if index else None)
+        if found := seen[-1]:
+            others = [other and sides.none for other, sides in zip(others, found.sides, strict=True)]
+    reports = {}
+    for found, (name, texts) in zip(seen, outputs, strict=True):
+        runs = []
+        for output in texts:
+            run = SeenReport.of(
+                found,
+                output,
+                references.sets,
+                others=others,
+                tokenize=references.tokenize,
+                lowercase=scoring.lowercase,
+            )
+            runs.append(run)
+        scores = [run.others_score for run in runs if run.others_score is not None]
+        reports[name] = replace(runs[0], others_score=fmean(scores) if scores else None)
+    return reports
 
 
 class Given(NamedTuple):
@@ -207,16 +284,17 @@ def _compare_directions(
     scoring: Scoring,
     translation: Translation,
     log: Console,
+    seen: dict[str, SeenReport],
 ) -> DirectionTable:
     """Compare multilingual systems in each direction of the test files.
 
-    A file of translations has those of all directions, in the order of the test files.
+    A file of translations has those of all directions, in the order of the test files. `seen` gets what was in the
+    training text, by direction and system.
 
     Raises:
         UserError: an option is for a single direction, or a system does not have a direction.
     """
     from translucid.data.readers.corpus import label
-    from translucid.evaluation.metrics import bleu_tokenizer, without_blank
     from translucid.evaluation.system_table import DirectionTable, System, system_table
 
     for flag, is_given in {"--reference": data.reference, "--frequencies": data.frequencies}.items():
@@ -238,14 +316,16 @@ def _compare_directions(
                 lines = _lines_of(system.folders[0], total)
                 outputs.append(System(system.name, [lines[first : first + len(pairs)]]))
         first += len(pairs)
-        references = without_blank(references_of(pairs))
+        references = _references(pairs, data, scoring, direction[1])
         tables[name] = system_table(
             outputs,
-            references,
+            references.sets,
             significance=scoring.significance,
-            tokenize=scoring.tokenize or bleu_tokenizer(direction[1], references),
+            tokenize=references.tokenize,
             lowercase=scoring.lowercase,
         )
+        for system_name, report in _seen_reports(systems, outputs, pairs, references, direction, scoring).items():
+            seen[f"{name} {system_name}"] = report
         zero_shot[name] = [system.name for system in systems if system.zero_shot(direction)]
     return DirectionTable(tables, zero_shot)
 
@@ -288,37 +368,40 @@ def _data_of(systems: Sequence[Given]) -> DataOptions:
 
 
 def _prepared(
-    pairs: list[Pair], data: TestSet, scoring: Scoring, data_options: DataOptions, *, as_table: bool
+    pairs: list[Pair],
+    references: References,
+    data: TestSet,
+    scoring: Scoring,
+    data_options: DataOptions,
+    *,
+    as_table: bool,
 ) -> Callable[[Sequence[System]], Comparison | SystemTable]:
-    """Read the references and load the tokenizer; return a function that compares named translations.
+    """Load the tokenizer; return a function that compares named translations.
 
     The function returns all about two systems, or a table of several.
 
     Raises:
-        UserError: a file of references can't be read, or the tokenizer is unknown or not installed.
+        UserError: the tokenizer is unknown or not installed.
     """
     from translucid.evaluation.breakdown import frequencies, split_words
     from translucid.evaluation.comparing import compare
-    from translucid.evaluation.metrics import bleu_tokenizer, without_blank
     from translucid.evaluation.system_table import system_table
 
-    sets = references_of(pairs)
-    for file in data.reference or []:
-        sets.append(list(read_lines(file)))
-    references = without_blank(sets)
-    tokenize = scoring.tokenize or bleu_tokenizer(data_options.languages[1], references)
+    sets, tokenize = references
     words = split_words(tokenize=tokenize, lowercase=scoring.lowercase)
 
     def compare_systems(systems: Sequence[System]) -> Comparison | SystemTable:
         if as_table:
             return system_table(
-                systems, references, significance=scoring.significance, tokenize=tokenize, lowercase=scoring.lowercase
+                systems, sets, significance=scoring.significance, tokenize=tokenize, lowercase=scoring.lowercase
             )
-        texts = _texts(data.frequencies, data_options.reverse) if data.frequencies else chain.from_iterable(sets)
+        texts: Iterable[str] = filter(None, chain.from_iterable(sets))
+        if data.frequencies:
+            texts = _texts(data.frequencies, data_options.reverse)
         return compare(
             sources_of(pairs),
             [(system.name, system.outputs[0]) for system in systems],
-            references,
+            sets,
             frequencies(texts, words),
             words,
             significance=scoring.significance,

@@ -238,6 +238,7 @@ def _evaluate_translations(
         )
     report.save(texts)
     if report.as_json:
+        log.print(str(scored.seen), soft_wrap=True)
         print_json({**scored.to_json(), "beam": options.beam, **_details_json(aligned, usage)})
         return
     print_scores(scored)
@@ -369,6 +370,8 @@ def evaluate_directions(
     )
     report.save(texts)
     if report.as_json:
+        for score in scores.scores:
+            log.print(f"{score.name}: {score.evaluation.seen}", soft_wrap=True)
         print_json({**scores.to_json(), "beam": options.beam})
         return
     print_scores(scores)

@@ -52,6 +52,7 @@ def score(
 
         translucid score runs/context passages.jsonl --contrast
     """
+    from translucid.api.evaluation.scoring import index_of
     from translucid.api.translator import Translator
     from translucid.jobs.scoring_pairs import ScoredSum, score_lines
 
@@ -64,15 +65,16 @@ def score(
     corpora = pair_up(files)
     translator = Translator.load(run, device, "torch", source=source_language, target=target_language)
     console = Console(stderr=True)
-    total = ScoredSum()
+    total, index = ScoredSum(), index_of(translator)
     with progress_bar(console, "scoring", None) as advance:
-        for line in score_lines(translator, corpora, advance):
+        for line in score_lines(translator, corpora, advance, index):
             total.add(line)
             if output_format == "jsonl":
                 print(json.dumps(line.to_json(translator, tokens), ensure_ascii=False))
             else:
                 print(line.to_text(translator, tokens))
     console.print(str(total), soft_wrap=True)
+    console.print(str(total.seen_report(index)), soft_wrap=True)
     if total.bad:
         fix = "Correct them; --format jsonl says what is wrong."
         raise UserError(f"{total.bad:,} lines are no sentence pairs and have no score", file=files[0], fix=fix)

@@ -106,6 +106,10 @@ class DataFiles(NamedTuple):
     images: Annotated[list[str] | None, option.files("For captions: folders and .tar files of images.")] = None
     both_directions: Annotated[bool, Option("--both-directions", help="Learn both directions of all pairs.")] = False
     skip_bad: option.SkipBad = False
+    seen_index: Annotated[
+        bool,
+        Option("--seen-index/--no-seen-index", help="Keep hashes of the sentences, to report which ones a test has."),
+    ] = True
 
     def files(self) -> Files:
         """Return the files of sentences by their setting."""
@@ -134,6 +138,8 @@ class DataFiles(NamedTuple):
             settings["data.both_directions"] = True
         if self.skip_bad:
             settings["data.skip_bad"] = True
+        if not self.seen_index:
+            settings["data.seen_index"] = False
         return settings
 
 

@@ -54,10 +54,10 @@ class Skipped:
 
 def fault(pair: Pair, pair_filter: Filter) -> str | None:
     """Return why a pair is skipped, or None if it is kept."""
-    target_length = len(pair.target.strip())
-    # The source of a `TargetText` is empty on purpose.
-    source_length = target_length if isinstance(pair, TargetText) else len(pair.source.strip())
-    shorter, longer = sorted((source_length, target_length))
+    longer = shorter = len(pair.target.strip())
+    if not isinstance(pair, TargetText):  # the source of these is empty on purpose
+        source_length = len(pair.source.strip())
+        longer, shorter = max(longer, source_length), min(shorter, source_length)
     if not shorter:
         return "empty"
     if longer > pair_filter.max_characters:

@@ -25,6 +25,8 @@ class LinkedPair(Pair):
         """Return a pair with links; a synthetic pair stays one."""
         kind = LinkedSyntheticPair if isinstance(pair, SyntheticPair) else LinkedPair
         linked = kind(*pair).of_document(pair.document)
+        if pair.original:
+            linked.original = pair.original
         linked.links = frozenset(links)
         return linked
 
@@ -42,6 +44,7 @@ def edited(pair: Pair, source: Sequence[Edit], target: Sequence[Edit] = ()) -> P
     """Return a pair with edits of its texts; they are in order and do not overlap. Its links follow the words."""
     changed = pair._replace(source=splice(pair.source, source), target=splice(pair.target, target))
     changed.of_document(pair.document)
+    changed.original = pair.original or pair
     if not isinstance(pair, LinkedPair):
         return changed
     sources, targets = moved_words(pair.source, source), moved_words(pair.target, target)

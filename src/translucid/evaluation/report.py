@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import compress
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from translucid.data.seen_sentences import SeenPairs
 from translucid.evaluation.breakdown import LengthRow, by_length
 from translucid.evaluation.metrics import (
+    DEFAULT,
     METRICS,
     CorpusScore,
     ReferenceSets,
@@ -31,6 +34,92 @@ class ForcedScores(NamedTuple):
     accuracy: float
     """The share of the tokens that the model ranks first, given the reference tokens before."""
     tokens: int
+
+
+@dataclass(frozen=True)
+class SeenReport:
+    """How much of a test set was in the training text, and the score of the rest."""
+
+    sentences: int
+    counts: dict[str, int] | None
+    """The number of pairs by what of them was there, as in `Sides`; None if it is unknown."""
+    complete: bool = True
+    """Whether nothing else was in the training text."""
+    false_reports: float = 0.0
+    """The expected number of false reports."""
+    metric: str = "BLEU"
+    others: int = 0
+    """The number of pairs of which no side was in the training text."""
+    others_score: float | None = None
+    """Their score; None if there are none."""
+    lines: dict[str, list[int]] | None = None
+    """The numbers of the pairs, from 1, as in `counts`."""
+
+    @classmethod
+    def of(
+        cls,
+        seen: SeenPairs | None,
+        hypotheses: Sequence[str],
+        references: ReferenceSets,
+        *,
+        others: Sequence[bool] | None = None,
+        tokenize: str = DEFAULT,
+        lowercase: bool = False,
+    ) -> SeenReport:
+        """Score the translations of the pairs of which no side was seen.
+
+        Args:
+            seen: what of the test set was in the training text, if it is known.
+            hypotheses: the translations.
+            references: sets of references.
+            others: whether a pair is to be scored; by default those of which this run has seen no side.
+            tokenize: sacreBLEU's tokenizer.
+            lowercase: whether case is ignored.
+        """
+        if seen is None:
+            return cls(len(hypotheses), None)
+        others = others or [sides.none for sides in seen.sides]
+        score = None
+        if any(others):
+            kept = [list(compress(texts, others)) for texts in references]
+            kept = [texts for texts in kept if any(texts)]
+            translations = list(compress(hypotheses, others))
+            scores = corpus_scores(translations, kept, tokenize=tokenize, lowercase=lowercase)
+            score = next(score.value for score in scores if score.name == "BLEU")
+        lines = seen.lines()
+        counts = {name: len(numbers) for name, numbers in lines.items()}
+        unreported = len(hypotheses) - counts["source"], len(hypotheses) - counts["reference"]
+        false_reports = seen.false_reports(*unreported)
+        return cls(len(hypotheses), counts, seen.complete, false_reports, "BLEU", sum(others), score, lines)
+
+    def __str__(self) -> str:
+        """Return the figures as a line of text."""
+        counts = self.counts
+        if counts is None:
+            return "unknown which sentences were in the training text: there is no seen-sentence index of it"
+        figures = []
+        for name in ("source", "reference", "pair"):
+            figures.append(f"{counts[name]:,} of {self.sentences:,} {name}s")
+        text = f"{', '.join(figures)} were in the training text"
+        if not self.complete:
+            text += ", and perhaps more: a part of it has no index"
+        if counts["other_source"] or counts["other_reference"]:
+            text += f"; in other directions {counts['other_source']:,} more sources"
+            text += f" and {counts['other_reference']:,} more references"
+        score = "-" if self.others_score is None else f"{self.others_score:.2f}"
+        text += f"; {self.metric} of the others {score} ({self.others:,} pairs)"
+        return f"{text}; false reports expected by chance: {self.false_reports:.2g}"
+
+    def to_json(self) -> dict[str, Any] | str:
+        """Return everything as plain values; `unknown` if it is."""
+        if self.counts is None:
+            return "unknown"
+        record: dict[str, Any] = {"sentences": self.sentences, **self.counts, "complete": self.complete}
+        record |= {"others": self.others, f"{self.metric}_of_others": self.others_score}
+        record["false_reports_expected"] = self.false_reports
+        if self.lines:
+            record["lines"] = self.lines
+        return record
 
 
 @dataclass(frozen=True)
@@ -57,6 +146,8 @@ class Evaluation:
     """Whether `sentences` or `whole` lines were translated, if it was measured."""
     bleu_is_blind: bool = False
     """Whether the references are too short for BLEU, which counts sequences of four words."""
+    seen: SeenReport | None = None
+    """How much of the test set was in the training text, if that was asked."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -69,6 +160,8 @@ class Evaluation:
             perplexity, accuracy, tokens = self.forced or (None, None, 0)
             record |= {"perplexity": perplexity, "token_accuracy": accuracy, "tokens": tokens}
             record["pairs_too_long_for_perplexity"] = self.too_long
+        if self.seen:
+            record["seen"] = self.seen.to_json()
         if self.by_length:
             record["by_length"] = [row._asdict() for row in self.by_length]
         return record
@@ -100,6 +193,8 @@ class Evaluation:
             yield Text(
                 "BLEU says nothing here: nearly all references are shorter than its four words; see chrF", "yellow"
             )
+        if self.seen:
+            yield unbroken(str(self.seen))
         if self.empty or self.looped:
             yield Text(f"{self.empty} empty translations, {self.looped} that repeat themselves", "yellow")
         if self.by_length:
@@ -204,6 +299,9 @@ class DirectionScores:
         table.add_row(Text("mean", "bold"), "", *(f"{means[metric]:.2f}" for metric in _SHOWN), rate, "")
         yield table
         yield Text(f"off-target: the language identified among {', '.join(self.languages)} is another one", "dim")
+        for score in self.scores:
+            if score.evaluation.seen:
+                yield unbroken(f"{score.name}: {score.evaluation.seen}")
         signatures = [signature(score.evaluation) for score in self.scores]
         for text in dict.fromkeys(signatures):  # each once
             yield unbroken(text)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from bitext.pair import Pair
 from bitext.readers.lines import BadLine
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.readers.corpus import sides
+from translucid.data.seen_sentences import SeenSentences, Sides
 from translucid.decoding.pair_scores import PairScore, perplexity, score_pairs
+from translucid.evaluation.report import SeenReport
 from translucid.ground.errors import UserError
 from translucid.jobs.job import rounded_pairs
 from translucid.runs.corpus_files import pairs_of
@@ -26,6 +30,8 @@ class ScoredLine:
     score: PairScore | None
     problem: str | None
     """The reason why there is no score."""
+    seen: Sides | None = None
+    """What of it was in the training text; None if it is unknown."""
 
     def to_text(self, translator: Translator, tokens: bool) -> str:
         """Return log-probability, perplexity and the log-probabilities of `tokens`; nothing without a score."""
@@ -41,6 +47,7 @@ class ScoredLine:
         source, target = self.pair or (None, None)
         record: dict[str, Any] = {"source": source, "target": target}
         record |= {"log_probability": None, "perplexity": None, "tokens": 0}
+        record["seen"] = self.seen and self.seen._asdict()
         if self.score:
             record["log_probability"] = round(self.score.log_probability, 6)
             record["perplexity"] = round(self.score.perplexity, 6)
@@ -61,9 +68,18 @@ class ScoredSum:
     """The number of readable lines without a score."""
     bad: int = 0
     """The number of unreadable lines."""
+    seen: Counter[str] = field(default_factory=Counter)
+    """The number of pairs by what of them was in the training text, if it is known."""
+    others: tuple[int, int, float] = (0, 0, 0.0)
+    """`scored`, `tokens` and `log_probability` of the pairs of which no side was in the training text."""
 
     def add(self, line: ScoredLine) -> None:
         """Count a line."""
+        if line.seen:
+            self.seen.update(name for name, flag in line.seen._asdict().items() if flag)
+            if line.score and line.seen.none:
+                count, tokens, log_probability = self.others
+                self.others = count + 1, tokens + len(line.score.tokens), log_probability + line.score.log_probability
         if line.score:
             self.scored += 1
             self.tokens += len(line.score.tokens)
@@ -72,6 +88,18 @@ class ScoredSum:
             self.unscored += 1
         else:
             self.bad += 1
+
+    def seen_report(self, index: SeenSentences | None) -> SeenReport:
+        """Return how many of the pairs were in the training text, given the index."""
+        pairs = self.scored + self.unscored
+        if index is None:
+            return SeenReport(pairs, None)
+        nothing = index.look_up([])
+        counts = {name: self.seen[name] for name in Sides._fields}
+        false_reports = nothing.false_reports(pairs - counts["source"], pairs - counts["reference"])
+        count, tokens, log_probability = self.others
+        score = perplexity(log_probability, tokens) if tokens else None
+        return SeenReport(pairs, counts, index.complete, false_reports, "perplexity", count, score)
 
     def __str__(self) -> str:
         """Return the sums as a line of text."""
@@ -84,7 +112,10 @@ class ScoredSum:
 
 
 def score_lines(
-    translator: Translator, files: Sequence[str], on_done: Callable[[int], None] | None = None
+    translator: Translator,
+    files: Sequence[str],
+    on_done: Callable[[int], None] | None = None,
+    index: SeenSentences | None = None,
 ) -> Iterator[ScoredLine]:
     """Score the pairs of files that `read_pairs` reads, and report lines that it can't read.
 
@@ -92,12 +123,14 @@ def score_lines(
         translator: the translator.
         files: the corpora.
         on_done: called with the number of pairs after each batch.
+        index: the sentences of the training text, if they are known.
 
     Raises:
         UserError: a file can't be read at all, or its sides have unequal lengths; the lines before are scored first.
     """
     for window in _windows(_pairs_and_bad_lines(files, translator.configuration.data)):
         pairs = [item for item in window if isinstance(item, Pair)]
+        seen: Iterator[Sides | None] = iter(index.look_up(pairs, translator.languages).sides) if index else repeat(None)
         scores = score_pairs(translator.model, translator.pipeline, pairs, translator.device, on_done)
         for item in window:
             if isinstance(item, BadLine):
@@ -105,9 +138,9 @@ def score_lines(
                 continue
             score = next(scores)
             if isinstance(score, str):  # the reason why there is none
-                yield ScoredLine(item, None, score)
+                yield ScoredLine(item, None, score, next(seen))
             else:
-                yield ScoredLine(item, score, None)
+                yield ScoredLine(item, score, None, next(seen))
 
 
 def _pairs_and_bad_lines(files: Sequence[str], options: DataOptions) -> Iterator[Pair | BadLine]:

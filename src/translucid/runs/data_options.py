@@ -76,6 +76,9 @@ class DataOptions(OptionGroup):
     shift: int = Field(0, ge=0, le=1024)
     """Shift training images by up to this many pixels vertically and horizontally, differently in each epoch. For
     image encoders that are not frozen."""
+    seen_index: bool = True
+    """Write hashes of the training sentences to seen.bin in the run folder, so that `evaluate` reports which sentences
+    of a test set were in the training text (docs/evaluation.md). For translators."""
     skip_bad: bool = False
     """Skip lines that are not sentence pairs, or not texts, and write them to bad-lines.jsonl in the run folder."""
     weights: list[Annotated[float, Field(gt=0)]] | None = None

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from bitext.pair import Pair
 from bitext.reading import digest, refuse_unsafe
 from translucid import __version__
 from translucid.data.readers.corpus import read_pairs
+from translucid.data.seen_sentences import SEEN, SEEN_BEFORE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import replace, write_atomically
 from translucid.ground.errors import UserError
@@ -56,9 +58,10 @@ SCENES, PAIRS, DISTILLATION = "scenes", "pairs", "distillation"
 """Folders that exist before the run: a demo's pictures, pairs of a translation memory, a student's stages."""
 RUN_FILES = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
-    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, RANKING, VALIDATION),
+    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, RANKING, VALIDATION, SEEN),
     *TUNING_FILES,
 )
+RUN_FOLDERS = "state", DIRECTIONS, TARGET_PIECES, SEEN_BEFORE
 _MAX_BYTES = {
     "config.yaml": LONGEST,
     "tuned.json": 1 << 16,
@@ -138,7 +141,7 @@ class RunFolder:
             )
             raise UserError("holds a run already", file=self.path, fix=fix)
         visible = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
-        allowed = {*RUN_FILES, "state", DIRECTIONS, TARGET_PIECES, SCENES, PAIRS, DISTILLATION}
+        allowed = {*RUN_FILES, *RUN_FOLDERS, SCENES, PAIRS, DISTILLATION}
         if not self.exists and not visible <= allowed:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder.")
 
@@ -193,12 +196,13 @@ class RunFolder:
             UserError: one is not.
         """
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
-        language_files = *self.path.glob(f"{DIRECTIONS}/*/*"), *self.path.glob(f"{TARGET_PIECES}/*")
+        folder_files = (f"{DIRECTIONS}/*/*", f"{TARGET_PIECES}/*", f"{SEEN_BEFORE}/*")
+        language_files = chain.from_iterable(map(self.path.glob, folder_files))
         run_files = [self.path / name for name in RUN_FILES]
         for file in (*run_files, *states, *language_files):
             refuse_unsafe(file, self.path, _MAX_BYTES.get(file.name))
-        folders = DIRECTIONS, TARGET_PIECES, "state/corpus", "state/images", "state/trackers"
-        for name in (".lock", "state", *folders, ".preparing", ".ready", ".moving", ".replaced"):
+        folders = *RUN_FOLDERS, "state/corpus", "state/images", "state/trackers"
+        for name in (".lock", *folders, ".preparing", ".ready", ".moving", ".replaced"):
             if (self.path / name).is_symlink():
                 raise UserError("is a link, and would be written through", file=self.path / name, fix="Remove it.")
 

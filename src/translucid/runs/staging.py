@@ -22,7 +22,7 @@ from translucid.ground.atomic import sync_folder
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration, batches_for_gpu, resolve, resumable, resumed
 from translucid.runs.presets import SMALL_PAIRS, advice_for_size, recipes
-from translucid.runs.run_folder import DIRECTIONS, RUN_FILES, TARGET_PIECES, RunFolder
+from translucid.runs.run_folder import RUN_FILES, RUN_FOLDERS, RunFolder
 from translucid.runs.settings import Settings
 
 _READY, _MOVING, _REPLACED = ".ready", ".moving", ".replaced"
@@ -251,7 +251,7 @@ def _set_aside(run: RunFolder, replaced: Path) -> None:
     """
     run.tidy()
     events = (file.name for file in run.path.glob("events.out.tfevents.*"))
-    names = [*RUN_FILES, "state", DIRECTIONS, TARGET_PIECES, *events]
+    names = [*RUN_FILES, *RUN_FOLDERS, *events]
     moved_names = []
     shutil.rmtree(replaced, ignore_errors=True)
     try:

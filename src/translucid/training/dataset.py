@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from bitext.pair import Pair
 from translucid.data.batching import BatchedCorpus, VariedBatches
 from translucid.data.filtering import Skipped
+from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.stores.store import StoredCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console, progress_bar
@@ -115,10 +116,15 @@ class TrainingCorpus:
     corpora: Corpora
     texts: Callable[[], list[Iterable[Pair]]]
     """Returns the text of each corpus, as the model reads it."""
+    encode_again: Callable[[], Iterator[tuple[int, EncodedCorpus]]]
+    """Yields the number of each corpus with a chunk of it and the hashes of its sentences."""
 
 
 class DatasetStep:
     """An extra of a translator's corpus; each method does nothing unless an extra overrides it."""
+
+    hashes = False
+    """Whether the chunks of the corpus have hashes of their sentences."""
 
     def __init__(self, configuration: Configuration) -> None:
         """Store the configuration; nothing is read yet."""
@@ -154,6 +160,9 @@ class DatasetStep:
     def validation_texts(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         """Return validation pairs as the model reads them."""
         return pairs
+
+    def learn_chunk(self, corpora: Corpora, number: int, chunk: EncodedCorpus) -> None:
+        """Learn from newly encoded pairs of a corpus."""
 
     def encoded(self, corpus: TrainingCorpus, start: Initialization) -> None:
         """Change the encoded corpus.

@@ -14,6 +14,7 @@ from translucid.training.extras.directions import Directions
 from translucid.training.extras.distillation import Distillation, SoftTargets
 from translucid.training.extras.fuzzy_matches import FuzzyMatches
 from translucid.training.extras.guided_alignment import GuidedAlignment, WordLinks
+from translucid.training.extras.seen_index import SeenIndex
 from translucid.training.extras.trained_weights import (
     Adapters,
     FrozenOutputBias,
@@ -25,6 +26,7 @@ from translucid.training.extras.trained_weights import (
 from translucid.training.extras.training_step import TrainingStep
 
 DATASET_STEPS: dict[str, type[DatasetStep]] = {
+    "data.seen_index": SeenIndex,
     "data.placeholders": Placeholders,
     "data.terms": Terms,
     "training.guided_alignment": WordLinks,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 
 from bitext.languages import Languages
 from bitext.pair import Pair
 from translucid.data.document_context import ContextOptions
-from translucid.data.filtering import Skipped
+from translucid.data.filtering import Skipped, keep
 from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in
-from translucid.data.stores.encoded import EncodedCorpus, chunks
+from translucid.data.stores.encoded import EncodedCorpus, chunks, encode_chunks
 from translucid.data.stores.store import CorpusStore, StoredCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
@@ -89,9 +90,12 @@ class TextDataset:
         """Encode the pairs in the run folder, and let the steps change them."""
         options, identity = self.configuration.training, self._identity(start.tokenizer)
         starts, documents = word_starts(self.configuration, start.tokenizer), bool(self.configuration.data.context)
-        store = CorpusStore(start.run.corpus_folder, starts, documents=documents)
+        hashes = any(step.hashes for step in self.steps)
+        store = CorpusStore(start.run.corpus_folder, starts, documents=documents, hashes=hashes)
         stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
-        corpus = TrainingCorpus(stored.pairs, stored.sizes, stored, self.corpora, self._texts)
+        corpus = TrainingCorpus(
+            stored.pairs, stored.sizes, stored, self.corpora, self._texts, partial(self._hashed_chunks, start)
+        )
         for step in self.steps:
             step.encoded(corpus, start)
         shares, count = self._mixture(corpus.sizes)
@@ -213,7 +217,9 @@ class TextDataset:
         If there is a checkpoint, the new corpus replaces the old one only if the text is the same.
         """
         corpora = self.corpora
-        next_store = CorpusStore(start.run.next_corpus_folder, store.starts, documents=store.documents)
+        next_store = CorpusStore(
+            start.run.next_corpus_folder, store.starts, documents=store.documents, hashes=store.hashes
+        )
         if stored := start.reopened(lambda: store.open(identity)):
             return stored
         target = store if start.checkpoint_fingerprints is None else next_store
@@ -229,6 +235,7 @@ class TextDataset:
                         identity=identity,
                         max_tokens=self.configuration.longest,
                         on_pairs=advance,
+                        on_chunk=self._learn_chunk,
                         bad=corpora.bad,
                     )
                 if start.checkpoint_fingerprints is not None:
@@ -242,6 +249,22 @@ class TextDataset:
             next_store.remove()
             raise
         return store.open(identity)
+
+    def _learn_chunk(self, number: int, chunk: EncodedCorpus) -> None:
+        for step in self.steps:
+            step.learn_chunk(self.corpora, number, chunk)
+
+    def _hashed_chunks(self, start: Initialization) -> Iterator[tuple[int, EncodedCorpus]]:
+        """Encode the corpora again."""
+        data, longest = self.configuration.data, self.configuration.longest
+        with progress_bar(start.console, "hashing the corpus", None) as advance:
+            for number, (text, tokenizer) in enumerate(
+                zip(self._texts(), self._tokenizers(start.tokenizer), strict=True)
+            ):
+                pairs = keep(text, data.filter, Skipped())
+                for count, chunk in encode_chunks(pairs, tokenizer, longest, hashes=True):
+                    advance(count)
+                    yield number, chunk
 
     def _identity(self, tokenizer: Tokenizer) -> str:
         """Return a fingerprint of everything that the encoded corpus depends on."""

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from bitext.pair import Pair
-from translucid.api.pivot_translator import AnyTranslator
+from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
 from translucid.api.translator import Translator
 from translucid.data.document_context import document_sources
 from translucid.data.readers.corpus import Direction, label, references_of, sources_of, targets_of
+from translucid.data.seen_sentences import SeenSentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
-from translucid.evaluation.metrics import without_blank
+from translucid.evaluation.metrics import bleu_tokenizer, without_blank
 from translucid.evaluation.quality_checks import off_target_rate
-from translucid.evaluation.report import DirectionScore, DirectionScores, Evaluation, evaluate
+from translucid.evaluation.report import DirectionScore, DirectionScores, Evaluation, SeenReport, evaluate
 from translucid.ground.console import Console, progress_bar
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.matching import TermList
@@ -69,10 +71,16 @@ def score(
     if perplexity and isinstance(translator, Translator):
         with progress_bar(console, "reading the references", len(pairs)) as advance:
             forced, too_long = translator.inspector.forced_scores(pairs, advance)
+    all_references = without_blank([*references_of(pairs), *references])
+    language = translator.configuration.data.languages[1]
+    tokenize = tokenize or bleu_tokenizer(language, all_references)
+    seen = None
+    if index := index_of(translator):
+        seen = index.look_up(pairs, translator.languages, references=all_references[1:])
     evaluation = evaluate(
         sources,
         texts,
-        without_blank([*references_of(pairs), *references]),
+        all_references,
         seconds=seconds,
         engine=str(translator.engine),
         lines="sentences" if split else "whole",
@@ -80,10 +88,26 @@ def score(
         too_long=too_long,
         lengths=lengths,
         tokenize=tokenize,
-        language=translator.configuration.data.languages[1],
+        language=language,
         lowercase=lowercase,
     )
-    return Scored(evaluation, texts)
+    report = SeenReport.of(seen, texts, all_references, tokenize=tokenize, lowercase=lowercase)
+    return Scored(replace(evaluation, seen=report), texts)
+
+
+def index_of(translator: AnyTranslator) -> SeenSentences | None:
+    """Return the seen-sentence index of a translator's runs; None if there is none.
+
+    Raises:
+        UserError: a file of it is damaged.
+    """
+    if isinstance(translator, PivotTranslator):
+        steps = [translator.first, translator.second]
+    else:
+        assert isinstance(translator, Translator)
+        steps = [translator]
+    folders = [folder.path for step in steps for folder, _ in step.loaded.ensemble.runs]
+    return SeenSentences.of_runs(dict.fromkeys(folders))
 
 
 def translated(

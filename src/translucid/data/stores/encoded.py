@@ -29,6 +29,7 @@ from translucid.data.batching import Batch, LinkedPieces, padded_rows, shifted
 from translucid.data.filtering import Skipped
 from translucid.data.linked_pairs import LinkedPair
 from translucid.data.readers.corpus import SyntheticPair, sources_of, targets_of
+from translucid.data.seen_sentences import hashes_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
@@ -201,6 +202,8 @@ class EncodedCorpus:
     """The number of the document of each pair within its corpus, -1 for none, [pairs]; only with document context."""
     soft_targets: StoredSoftTargets | None = None
     """The most probable tokens of teachers, for distillation."""
+    hashes: NDArray[np.uint64] | None = None
+    """Hashes of the sources and the targets, [2, pairs], for the seen-sentence index; only of new chunks."""
 
     @classmethod
     def encode(
@@ -212,6 +215,7 @@ class EncodedCorpus:
         skipped: Skipped | None = None,
         starts: WordStarts | None = None,
         documents: bool = False,
+        hashes: bool = False,
     ) -> Self:
         """Encode sentence pairs, put the tag before synthetic sources, and append the end token to both sides.
 
@@ -222,8 +226,10 @@ class EncodedCorpus:
             skipped: counts the skipped pairs as "too long".
             starts: the pieces of the tokenizer that begin words, if the word links of pairs are also stored.
             documents: whether the numbers of the documents of pairs are also stored.
+            hashes: whether the sentences are hashed, as they were read.
         """
         sources, targets = _Side(), _Side()
+        chunk_hashes = [np.empty((2, 0), np.uint64)]
         links: list[EncodedLinks] = []
         chunk_documents = [np.empty(0, np.int64)]
         for chunk in chunks(pairs):
@@ -247,9 +253,15 @@ class EncodedCorpus:
                 links.append(EncodedLinks.of(accepted, *counts, starts, tokenizer))
             if documents:
                 chunk_documents.append(document_numbers(accepted))
-        all_links = EncodedLinks.joined(links, starts) if starts else None
+            if hashes:
+                originals = [pair.original or pair for pair in accepted]
+                chunk_hashes.append(np.stack([hashes_of(sources_of(originals)), hashes_of(targets_of(originals))]))
         return cls(
-            *sources.arrays(), *targets.arrays(), all_links, np.concatenate(chunk_documents) if documents else None
+            *sources.arrays(),
+            *targets.arrays(),
+            EncodedLinks.joined(links, starts) if starts else None,
+            np.concatenate(chunk_documents) if documents else None,
+            hashes=np.concatenate(chunk_hashes, axis=1) if hashes else None,
         )
 
     def __len__(self) -> int:
@@ -328,6 +340,7 @@ def encode_chunks(
     processes: int | None = None,
     starts: WordStarts | None = None,
     documents: bool = False,
+    hashes: bool = False,
 ) -> Iterator[tuple[int, EncodedCorpus]]:
     """Yield for each chunk, in order, its number of pairs, and the encoded pairs that are not too long.
 
@@ -339,13 +352,19 @@ def encode_chunks(
             alone. The result does not depend on it.
         starts: as in `EncodedCorpus.encode`.
         documents: as in `EncodedCorpus.encode`.
+        hashes: as in `EncodedCorpus.encode`.
 
     Raises:
         UserError: a process was killed.
     """
     remaining = chunks(pairs)
     encode = partial(
-        EncodedCorpus.encode, tokenizer=tokenizer, max_tokens=max_tokens, starts=starts, documents=documents
+        EncodedCorpus.encode,
+        tokenizer=tokenizer,
+        max_tokens=max_tokens,
+        starts=starts,
+        documents=documents,
+        hashes=hashes,
     )
     first_chunks = list(islice(remaining, SERIAL_CHUNKS + 1))
     processes = processes or machine.processes()

@@ -59,15 +59,18 @@ class StoredCorpus:
 class CorpusStore:
     """A folder with an encoded corpus, complete or not."""
 
-    def __init__(self, folder: Path, starts: WordStarts | None = None, *, documents: bool = False) -> None:
+    def __init__(
+        self, folder: Path, starts: WordStarts | None = None, *, documents: bool = False, hashes: bool = False
+    ) -> None:
         """Describe a folder, which need not exist; read and write nothing yet.
 
         Args:
             folder: the folder.
             starts: the pieces that begin words, if the store has the word links of the pairs.
             documents: whether the store has the documents of the pairs.
+            hashes: whether new chunks have hashes of the sentences, which are not stored.
         """
-        self.starts, self.documents = starts, documents
+        self.starts, self.documents, self.hashes = starts, documents, hashes
         names, types = [*FILES], []
         if starts:
             names += LINK_FILES
@@ -104,6 +107,7 @@ class CorpusStore:
         max_tokens: int,
         processes: int | None = None,
         on_pairs: Callable[[int], None] = lambda _: None,
+        on_chunk: Callable[[int, EncodedCorpus], None] = lambda *_: None,
         bad: BadLines | None = None,
     ) -> None:
         """Encode corpora, one after the other; resume an earlier, incomplete attempt.
@@ -116,6 +120,7 @@ class CorpusStore:
             max_tokens: a pair with more tokens on either side, end token included, is skipped.
             processes: the number of processes; by default the number of cores.
             on_pairs: called with the number of pairs done since the last call.
+            on_chunk: called with the number of a corpus and each new chunk of it.
             bad: counts the bad lines that are skipped while the corpora are read.
 
         Raises:
@@ -136,7 +141,10 @@ class CorpusStore:
             for _ in islice(pairs, read_count):  # encoded already; reading them counts what the filter skips
                 pass
             on_pairs(read_count)
-            for count, chunk in encode_chunks(pairs, tokenizer, max_tokens, processes, self.starts, self.documents):
+            for count, chunk in encode_chunks(
+                pairs, tokenizer, max_tokens, processes, self.starts, self.documents, self.hashes
+            ):
+                on_chunk(number, chunk)
                 arrays = _with_offsets(chunk, ends, types)
                 self.files.append(arrays, {"corpus": number, "pairs": count, "kept": len(chunk)})
                 previous_ends = ends or [0] * len(arrays[::2])

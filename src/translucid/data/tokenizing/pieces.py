@@ -92,6 +92,8 @@ def sanitized(text: str) -> str:
 
     A JSON file may contain lone surrogates.
     """
+    if text.isascii():
+        return text
     return text.encode("utf-8", "replace").decode("utf-8").replace(SPACE, "_")
 
 

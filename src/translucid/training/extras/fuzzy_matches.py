@@ -33,7 +33,9 @@ class _Matched:
     def __iter__(self) -> Iterator[Pair]:
         yield from self.corpus
         if self.file.stat().st_size:  # the reader rejects an empty file
-            yield from read_pairs(self.file)
+            for pair in read_pairs(self.file):
+                pair.original = Pair("", "")  # the pair without its match is in the corpus
+                yield pair
 
 
 class FuzzyMatches(DatasetStep):

@@ -20,7 +20,7 @@ from bitext.readers.file_kinds import refuse_as_texts
 from bitext.readers.lines import DAMAGED, damaged, refuse_twice, unpacked
 from translucid.cli import option
 from translucid.cli.arguments import input_bytes, pair_up, refuse_to_replace
-from translucid.cli.printing import print_json
+from translucid.cli.printing import print_json, print_scores
 from translucid.cli.run_kinds import configuration_of
 from translucid.data.readers.corpus import BadLines, CorpusName, label, read_pairs
 from translucid.ground.atomic import output, write_output
@@ -374,6 +374,38 @@ def stats(
     for overlap in overlaps:
         if overlap.sources:
             _warn_of_overlap(overlap, log)
+
+
+@app.command()
+def overlap(
+    train: Annotated[str, Argument(metavar="TRAIN", help="Training pairs.")],
+    test: Annotated[str, Argument(metavar="TEST", help="Test pairs.")],
+    skip_bad: option.SkipBad = False,
+    as_json: option.Json = False,
+) -> None:
+    """Show how many test sentences are in the training text, or within one or two words of a sentence of it.
+
+    Case and spaces do not count, in near copies also no punctuation. `data clean --exclude TEST` removes equal
+    sentences from training files. With --json, each hit has its line and that of the training sentence. `evaluate`
+    reports what a run has seen without these files.
+
+    **Examples**
+
+        translucid data overlap train.tsv test.tsv
+
+        translucid data overlap 'train.{en,de}.gz' 'test.{en,de}' --json
+    """
+    from translucid.data.near_copies import Overlap
+
+    refuse_twice([train], [test])
+    bad = BadLines() if skip_bad else None
+    pairs = list(read_pairs(test, on_bad=bad))
+    log = Console(stderr=True)
+    with progress_bar(log, "comparing", None) as advance:
+        found = Overlap.find(lambda: read_pairs(train, on_bad=bad), pairs, advance)
+    if bad and bad.count:
+        log.print(f"{bad.count:,} lines are no sentence pairs and were skipped", soft_wrap=True)
+    print_scores(found, as_json=as_json)
 
 
 def _by_languages(files: dict[str, list[str]]) -> dict[str, list[str]]:

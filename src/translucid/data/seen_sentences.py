@@ -68,7 +68,7 @@ def hashes_of(texts: Sequence[str]) -> Hashes:
 
 def pair_hashes(sources: Hashes, targets: Hashes) -> Hashes:
     """Return the hashes of pairs [n], given those of their sides."""
-    return _mixed(sources + _mixed(targets + _ODD))
+    return mixed(sources + mixed(targets + _ODD))
 
 
 def _normalized(texts: Sequence[str]) -> bytes:
@@ -108,12 +108,12 @@ def _hashes_of_lines(lines: bytes) -> Hashes:
     # The last word of a line, which may be empty, has only the bytes before the line feed.
     words[firsts + counts - 1] &= (np.uint64(1) << (8 * (lengths % 8)).astype(np.uint64)) - np.uint64(1)
     words += (positions.astype(np.uint64) + np.uint64(1)) * _ODD
-    sums = np.add.reduceat(_mixed(words), firsts)
-    hashes = _mixed(sums + lengths.astype(np.uint64) * _ODD)
+    sums = np.add.reduceat(mixed(words), firsts)
+    hashes = mixed(sums + lengths.astype(np.uint64) * _ODD)
     return np.where(lengths > 0, hashes, np.uint64(0))
 
 
-def _mixed(numbers: Hashes) -> Hashes:
+def mixed(numbers: Hashes) -> Hashes:
     """Return numbers that depend on all bits of the given ones, which are overwritten (SplitMix64, Steele 2014)."""
     numbers ^= numbers >> np.uint64(30)
     numbers *= np.uint64(0xBF58476D1CE4E5B9)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 from bitext.languages import Languages
 from bitext.pair import Pair
 from bitext.readers.lines import BadLine
+from bitext.words import normalized_text
 from translucid.data.cleaning.rules import SAMPLE, Profile, Rule, rules
 from translucid.data.filtering import Filter, reservoir_sample
 from translucid.data.readers.corpus import PlacedPair, placed_pairs
@@ -110,12 +111,12 @@ class Cleaner:
 
 
 def _exclusion_rule(pairs: Iterable[Pair]) -> Rule:
-    """Return a rule that objects to pairs with a sentence that is on either side of other pairs."""
-    digests = set(map(digest, chain.from_iterable(pairs)))
+    """Return a rule that objects to pairs with a sentence that is on either side of other pairs, but for case."""
+    digests = {digest(normalized_text(text).casefold()) for text in chain.from_iterable(pairs)}
 
     def rule(pair: Pair) -> str:
         for side, text in zip(pair._fields, pair, strict=True):
-            if digest(text) in digests:
+            if digest(normalized_text(text).casefold()) in digests:
                 return f"the {side} is in an excluded file"
         return ""
 

@@ -4,9 +4,11 @@ from translucid.data.batching import bucketed_batches as bucketed_batches
 from translucid.data.cleaning.cleaner import Cleaner as Cleaner
 from translucid.data.document_context import Source as Source
 from translucid.data.document_context import lines_before as lines_before
+from translucid.data.near_copies import Overlap as Overlap
 from translucid.data.readers.corpus import Row as Row
 from translucid.data.readers.corpus import read_lines as read_lines
 from translucid.data.readers.corpus import read_pairs as read_pairs
+from translucid.data.seen_sentences import SeenSentences as SeenSentences
 from translucid.data.sentences import split_sentences as split_sentences
 from translucid.data.stores.store import CorpusStore as CorpusStore
 from translucid.data.text_pipeline import TextPipeline as TextPipeline

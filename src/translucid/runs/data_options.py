@@ -78,7 +78,7 @@ class DataOptions(OptionGroup):
     image encoders that are not frozen."""
     seen_index: bool = True
     """Write hashes of the training sentences to seen.bin in the run folder, so that `evaluate` reports which sentences
-    of a test set were in the training text (docs/evaluation.md). For translators."""
+    of a test set were in the training text (docs/cleaning.md). For translators."""
     skip_bad: bool = False
     """Skip lines that are not sentence pairs, or not texts, and write them to bad-lines.jsonl in the run folder."""
     weights: list[Annotated[float, Field(gt=0)]] | None = None

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 
-from bitext.languages import Languages
+from bitext.languages import Languages, same_language
 from bitext.pair import Pair
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
@@ -255,12 +255,15 @@ class _Group(NamedTuple):
     def of_language(self, language: str | None) -> list[_HashSet]:
         """Return the sets with sentences of a language."""
         sides = zip(self.languages, (self.sources, self.targets), strict=True)
-        return [sentences for code, sentences in sides if code == language]
+        return [sentences for code, sentences in sides if code and language and same_language(code, language)]
 
 
 def _same(first: Languages, second: Languages) -> bool:
     """Whether two directions are the same; an unknown language is the same as any."""
-    return all(None in codes or codes[0] == codes[1] for codes in zip(first, second, strict=True))
+    for code, other in zip(first, second, strict=True):
+        if code and other and not same_language(code, other):
+            return False
+    return True
 
 
 class SeenSentencesBuilder:

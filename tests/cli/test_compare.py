@@ -67,7 +67,7 @@ def test_several_systems_are_a_table(call, corpus, tmp_path):
     assert result.code == 0
     header, rule, *rows = result.out.splitlines()[:5]
     assert header == "| system | BLEU | p | chrF | p | chrF++ | p | TER | p |"
-    assert rule == "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    assert rule == "| --- " + 8 * "| ---: " + "|"
     cells = [row.strip("| ").split(" | ") for row in rows]
     assert [cell[0].rpartition("/")[2] for cell in cells] == ["right", "empty", "again"]
     assert cells[1][1:3] == ["0.00 ± 0.00", "0.0010"]

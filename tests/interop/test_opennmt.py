@@ -23,6 +23,7 @@ from translucid.decoding.search import TorchEngine
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.inspection.explain.case import Case
 from translucid.interop.ctranslate2 import PIECES, read_model_file
 from translucid.interop.importing import import_model
 from translucid.layers.positions import sinusoidal_positions
@@ -399,6 +400,10 @@ def test_a_model_of_characters_shows_and_counts_them(whole, tmp_path):
     assert weights[:, -1].tolist() == [0.0] * len(inspected.target)  # the model reads no end token
     torch.testing.assert_close(weights.sum(1), torch.ones(len(weights)))
     assert inspected.words(inspected.cross(method="contributions")).weights[:, -1].abs().max() == 0
+    case = Case(translator.model, translator.pipeline, "abc", "tuv")
+    _, source = case.interpolation_path()
+    log_prob = case.embedded_log_probs(source, 0, 4).item()
+    assert log_prob == pytest.approx(sum(inspected.log_probs), abs=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["", "-i16", "-i8"])

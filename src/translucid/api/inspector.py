@@ -454,7 +454,7 @@ class Inspector:
         ids = [*translator.pipeline.joined(before, len(pieces[0].ids)), *pieces[0].ids]
         beam_trace, best = translator.torch_engine.traced(ids, options)
         masked = pieces[0].masked
-        beam_trace.finish(best.with_end, lambda ids: masked.unmask_pieces(translator.tokenizer.target_labels(ids)))
+        beam_trace.finish(best.with_end, lambda ids: masked.unmask_pieces(translator.tokenizer.target_pieces(ids)))
         return beam_trace
 
     def _translation(

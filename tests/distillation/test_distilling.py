@@ -8,6 +8,7 @@ import pytest
 
 from tests.distillation.conftest import STUDENT
 from translucid import Translator
+from translucid.data.seen_sentences import SeenSentences
 from translucid.decoding.pair_scores import score_pairs
 from translucid.distillation.report import Report
 from translucid.distillation.request import Bounds, Request
@@ -46,6 +47,9 @@ def test_a_student_learns_from_what_the_teacher_writes(distill, teacher, files):
     assert student.training.guided_alignment and student.data.train_alignments[0].endswith("distilled.align")
     links = (distill.folder / "distilled.align").read_text().splitlines()
     assert len(links) == len(rows(distill.folder / "distilled.tsv"))
+    pairs = [row[:2] for row in rows(distill.folder / "distilled.tsv")]
+    seen = SeenSentences.of_run(distill.out).look_up(pairs)
+    assert all(sides.pair for sides in seen.sides)
 
 
 def test_a_repeated_command_does_nothing_again_and_other_inputs_are_refused(distill, files):

@@ -344,7 +344,7 @@ class _Index:
             raise UserError("is not an index of seen sentences", file=file, fix=_FIX)
         length, checksum = (int.from_bytes(content[i : i + 4].tobytes(), "little") for i in (start - 8, start - 4))
         header = None
-        if length <= _LONGEST_HEADER and zlib.crc32(content[start:].data) == checksum:
+        if length <= _LONGEST_HEADER:
             with suppress(ValidationError):
                 header = _Header.model_validate_json(content[start : start + length].tobytes())
         sizes = [size for group in header.groups for size in group.sets if size] if header else []
@@ -352,7 +352,8 @@ class _Index:
         plausible = all(
             0 <= size.hashes <= size.buckets < 1 << 40 and 0 < size.low_bits <= _MOST_LOW_BITS for size in sizes
         )
-        if header is None or total != len(content) or not plausible:
+        # The checksum is last, as it takes long for a large file.
+        if header is None or not plausible or total != len(content) or zlib.crc32(content[start:].data) != checksum:
             raise UserError("is damaged or cut short", file=file, fix=_FIX)
         groups, offset = [], start + length
         for group in header.groups:

@@ -70,6 +70,7 @@ _MAX_BYTES = {
     VALIDATION: 1 << 24,
     "shortlist.tsv": 1 << 26,
     "metrics.jsonl": 1 << 28,
+    SEEN: 1 << 34,
 }
 """The maximum size of files in bytes. Tokenizers are limited where they are read, tensors by the model's shape."""
 

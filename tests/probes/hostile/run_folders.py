@@ -18,6 +18,7 @@ from tests.probes.hostile.settings import KEYS, ODD
 from tests.probes.hostile.small_run import make_run
 from tests.probes.hostile.tally import Tally
 from translucid.api.translator import Translator
+from translucid.data.seen_sentences import SEEN, SeenSentences, SeenSentencesBuilder, hashes_of
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import read_settings
 from translucid.runs.tensor_file import load_tensors, save_tensors
@@ -32,7 +33,7 @@ FILES = [
         "tokenizer.model",
         "tuned.json",
     ),
-    *("shortlist.tsv", "metrics.jsonl", "state/checkpoint.safetensors", "state/previous.safetensors"),
+    *("shortlist.tsv", SEEN, "metrics.jsonl", "state/checkpoint.safetensors", "state/previous.safetensors"),
 ]
 TEXTS = ["I like soccer", "", "x " * 30]
 SECRET = "TOP SECRET"
@@ -46,6 +47,9 @@ def fuzz(count: int, seed: int) -> Tally:
         secret = Path(name) / "secret"
         secret.write_text(SECRET)
         make_run(intact)
+        index = SeenSentencesBuilder()
+        index.add(hashes_of(TEXTS), hashes_of(TEXTS[::-1]))
+        index.write(intact, "text")
         run = Path(name) / "run"
         shutil.copytree(intact, run)
         for number in range(count):
@@ -70,6 +74,8 @@ def _use(run: Path) -> None:
     assert all("\n" not in translation.text and translation.text.encode() is not None for translation in translations)
     folder.metrics()
     folder.load_state()
+    if seen := SeenSentences.of_run(run):
+        seen.look_up([(text, text) for text in TEXTS])
     with folder.locked():
         folder.add_metrics({"kind": "training", "step": 1})
         folder.forget_metrics_after(3)
@@ -176,6 +182,7 @@ WAYS: dict[str, list[Callable[[Path, random.Random, Path], None]]] = {
     "tokenizer.model": [_damage, _exchange],
     "tuned.json": [_damage, _exchange],
     "shortlist.tsv": [_damage, _exchange],
+    SEEN: [_damage, _exchange],
     "metrics.jsonl": [_damage, _exchange],
     "state/checkpoint.safetensors": [_damage, _exchange, _header, _crafted],
     "state/previous.safetensors": [_damage, _exchange, _header, _crafted],

@@ -23,22 +23,29 @@ def append_to_kv_cache(kv_cache: KeyValue, key: Tensor, value: Tensor) -> KeyVal
 class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head_1, .., head_H) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V).
 
-    Keys and values are projections of the same memory, so one matrix of width 2 D computes both.
+    Keys and values are projections of the same memory, so one matrix computes both.
     """
 
-    def __init__(self, width: int, heads: int, name: str = "attention") -> None:
-        """Build the projections of `width` D for `heads` H; `name` is that of its points, such as `encoder.0.self`.
+    def __init__(self, width: int, heads: int, name: str = "attention", head_width: int | None = None) -> None:
+        """Build the projections.
+
+        Args:
+            width: D.
+            heads: H.
+            name: that of its points, such as `encoder.0.self`.
+            head_width: d, by default D / H.
 
         Raises:
             ValueError: the number of heads does not divide the width.
         """
         super().__init__()
-        if width % heads:
+        if head_width is None and width % heads:
             raise ValueError(f"a width of {width} can't be divided among {heads} heads")
         self.heads = heads
-        self.query = Linear(width, width, feeds_product=True)
-        self.key_value = Linear(width, 2 * width, feeds_product=True)
-        self.output = Linear(width, width)
+        inner = heads * (head_width or width // heads)
+        self.query = Linear(width, inner, feeds_product=True)
+        self.key_value = Linear(width, 2 * inner, feeds_product=True)
+        self.output = Linear(inner, width)
         # Glorot initialization for each of W^Q, W^K and W^V separately. The gain 1/sqrt(2) is that of one matrix
         # [3 D, D]: its Glorot bound is sqrt(6 / (D + 3 D)), that of a matrix [D, D] is sqrt(6 / (D + D)).
         for matrix in (self.query.weight, *self.key_value.weight.chunk(2)):

@@ -10,7 +10,9 @@ from translucid.ground.errors import UserError
 
 DESCRIPTIONS = ".yaml", ".yml", ".json"
 """The suffixes of a description of a PyTorch model."""
-_PYTORCH = ".pt", ".pth", ".ckpt", ".safetensors", ".zip", *DESCRIPTIONS
+KERAS = ".keras", ".h5"
+"""The suffixes of a file of Keras."""
+_PYTORCH = ".pt", ".pth", ".ckpt", ".safetensors", ".zip", *KERAS, *DESCRIPTIONS
 
 
 Kind: TypeAlias = Literal["ctranslate2", "huggingface", "romanizer", "cn2en", "g2p", "marian", "pytorch"]

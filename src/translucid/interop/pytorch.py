@@ -1,19 +1,21 @@
-"""Import models that are built around PyTorch's `torch.nn.Transformer`, such as those of PyTorch's tutorial.
+"""Import models that are built around PyTorch's `torch.nn.Transformer`, and those of the Keras tutorials.
 
 PyTorch's translation tutorial saves a state dict. What its weights do not say is in a description, a YAML or JSON file:
 the vocabularies, how texts are cut, and the number of heads. What the description leaves out is guessed and reported.
 
 `nn.Transformer` computes our equations: its post-norm stacks end with a norm as well (`model.norm=post-final`), and
-its matrices for queries, keys and values are one.
+its matrices for queries, keys and values are one. `keras.py` gives the weights of Keras the same names.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -28,7 +30,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.ground.special import SPECIAL
-from translucid.interop import DESCRIPTIONS
+from translucid.interop import DESCRIPTIONS, KERAS
 from translucid.interop.imported import (
     LONGEST_JSON,
     SIDES,
@@ -39,13 +41,16 @@ from translucid.interop.imported import (
     read_json,
     read_state_dict,
 )
+from translucid.interop.keras import read_keras
 from translucid.interop.pieces import Vocabulary, listed_model, vocabulary_weights
+from translucid.layers.variants import Sinusoids
 from translucid.runs.configuration import checked
 from translucid.runs.settings import LONGEST, parse_yaml
 
 _HELP = "Describe the model: docs/importing.md#pytorch-models."
-Cutting: TypeAlias = Literal["characters", "spaces", "basic_english", "spacy_en", "spacy_de"]
-"""Into single characters; at spaces; as torchtext's `basic_english`; or nearly as spaCy cuts English or German."""
+Cutting: TypeAlias = Literal["characters", "spaces", "basic_english", "spacy_en", "spacy_de", "text_vectorization"]
+"""Into single characters; at spaces; as torchtext's `basic_english`; nearly as spaCy cuts English or German; or in
+lower case without punctuation, as in Keras' tutorial."""
 _Words: TypeAlias = Annotated[list[str], Field(min_length=1)] | str
 
 
@@ -60,7 +65,7 @@ class SpecialNames(OptionGroup):
 
 _SPELLINGS = {
     "unknown": ("<unk>", "<UNK>", "[UNK]", "UNK", "unk"),
-    "pad": ("<pad>", "<PAD>", "[PAD]", "PAD", "pad", "<blank>"),
+    "pad": ("<pad>", "", "<PAD>", "[PAD]", "PAD", "pad", "<blank>"),
     "start": ("<bos>", "<sos>", "<s>", "<BOS>", "<SOS>", "[BOS]", "[SOS]", "<start>", "[start]", "BOS", "SOS"),
     "end": ("<eos>", "</s>", "<EOS>", "[EOS]", "<end>", "[end]", "EOS"),
 }
@@ -100,16 +105,15 @@ class Description(OptionGroup):
     """Texts are lower-cased before they are cut."""
     source_start: bool | None = None
     """Sources begin with the start token."""
-    source_end: Literal[True] | None = None
-    """Sources end with the end token; others are not supported."""
+    source_end: bool | None = None
+    """Sources end with the end token."""
     heads: int | None = Field(None, ge=1)
     norm_first: bool | None = None
     activation: Literal["relu", "gelu"] | None = None
-    layer_norm_eps: float = Field(1e-5, ge=1e-5, le=1e-5)
-    """PyTorch's default; others are not supported."""
+    layer_norm_eps: float | None = None
     scale_embeddings: bool | None = None
     """Embeddings are multiplied by the square root of the width."""
-    positions: Literal["sinusoidal", "none"] | None = None
+    positions: Literal[Sinusoids, "none"] | None = None
     """The positional encoding, if the weights have no table of positions."""
     names: TensorNames = TensorNames()
 
@@ -128,6 +132,30 @@ class _Guesses:
         return guess
 
 
+@dataclass(frozen=True)
+class _Usual:
+    """What is guessed for a toolkit."""
+
+    kind: str = "PyTorch"
+    heads: int | None = None
+    """The number of heads, if the weights say it."""
+    source_start: bool = True
+    source_end: bool = True
+    scale_embeddings: bool = True
+    positions: str = "sinusoidal"
+    layer_norm_eps: float = 1e-5
+
+    @classmethod
+    def of_keras(cls, heads: int) -> _Usual:
+        """Return what the tutorial of keras.io does."""
+        return cls("Keras", heads, False, False, False, "none", 1e-3)
+
+    @classmethod
+    def of_tensorflow(cls, heads: int) -> _Usual:
+        """Return what TensorFlow's tutorial does; its positions are no weights."""
+        return cls("Keras", heads, positions="sinusoidal-halves", layer_norm_eps=1e-3)
+
+
 def from_pytorch(path: Path) -> Imported:
     """Read a model of PyTorch.
 
@@ -142,9 +170,15 @@ def from_pytorch(path: Path) -> Imported:
     description = _read_description(file)
     guesses = _Guesses()
     weights = _weights_file(file, description)
-    state = StateDict(read_state_dict(weights, description.state_dict), weights)
-    model, tensors = _network(state, description, guesses)
-    embeddings = _embeddings(state, description, model, tensors, guesses)
+    usual = _Usual()
+    if weights.suffix in KERAS:
+        keras = read_keras(weights)
+        usual = _Usual.of_tensorflow(keras.heads) if keras.of_tensorflow else _Usual.of_keras(keras.heads)
+        state = StateDict(keras.tensors, weights)
+    else:
+        state = StateDict(read_state_dict(weights, description.state_dict), weights)
+    model, tensors = _network(state, description, guesses, usual)
+    embeddings = _embeddings(state, description, model, tensors, guesses, usual)
     state.refuse_problems()
     source, target, models = _vocabularies(file, description, embeddings, guesses)
     shared = source is target and torch.equal(embeddings["source"], embeddings["target"])
@@ -152,18 +186,18 @@ def from_pytorch(path: Path) -> Imported:
     if bias is not None and bias.shape != embeddings["output"].shape[:1]:
         raise UserError(f"{state.output}.bias has another size than the output", file=weights)
     tensors |= vocabulary_weights(source, target, embeddings, bias)
-    start = guesses.take("source_start", description.source_start, True)
-    if description.source_end is None:
-        guesses.take("source_end", None, True)
+    start = guesses.take("source_start", description.source_start, usual.source_start)
+    if not guesses.take("source_end", description.source_end, usual.source_end):
+        model["source_end"] = False
     model |= {
         "share_embeddings": shared,
         "tie_output": torch.equal(embeddings["output"], embeddings["target"]),
-        "scale_embeddings": guesses.take("scale_embeddings", description.scale_embeddings, True),
+        "scale_embeddings": guesses.take("scale_embeddings", description.scale_embeddings, usual.scale_embeddings),
     }
     tokenizer = Tokenizer(*models)
     options = {"vocabulary": tokenizer.target_size, "joint": tokenizer.joint, "source_start": start}
     return Imported(
-        kind="PyTorch",
+        kind=usual.kind,
         settings={
             "model": model,
             "data": {"tokenizer": options, "max_tokens": min(model.get("max_length", 512), 512)},
@@ -206,7 +240,9 @@ def _weights_file(file: Path, description: Description) -> Path:
     """Return the file of the weights: the one that the description names, or the one with its own name."""
     if description.weights is not None:
         return _beside(file, description.weights)
-    candidates = [file.with_suffix(suffix) for suffix in (".pt", ".pth", ".ckpt", ".zip", ".bin", ".safetensors")]
+    candidates = [
+        file.with_suffix(suffix) for suffix in (".pt", ".pth", ".ckpt", ".zip", ".bin", ".safetensors", *KERAS)
+    ]
     existing = [candidate for candidate in candidates if candidate.exists()]
     if len(existing) != 1:
         fix = "Name the file under `weights`."
@@ -292,7 +328,9 @@ def _stacks(state: StateDict) -> dict[str, tuple[str, int]]:
     return stacks
 
 
-def _network(state: StateDict, description: Description, guesses: _Guesses) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _network(
+    state: StateDict, description: Description, guesses: _Guesses, usual: _Usual
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the options of the model, and the weights of its blocks by our names."""
     stacks = _stacks(state)
     first = f"{stacks['encoder'][0]}.layers.0"
@@ -308,11 +346,19 @@ def _network(state: StateDict, description: Description, guesses: _Guesses) -> t
             tensors |= _block(state, f"{stack}.layers.{layer}", f"{side}.{layer}", width, inner)
         if final[0]:
             tensors |= _norm(state, f"{stack}.norm", f"{side}_norm", width)
-    usual = next(heads for heads in (8, 4, 2, 1) if width % heads == 0)
+    heads, epsilon = usual.heads, description.layer_norm_eps or usual.layer_norm_eps
+    if heads is None:
+        likely = next(heads for heads in (8, 4, 2, 1) if width % heads == 0)
+        heads = guesses.take("heads", description.heads, likely)
+    elif description.heads not in (None, heads):
+        raise UserError(f"has {heads} heads, not {description.heads}", file=state.file, fix="Leave out `heads`.")
+    heads_width = _size(state, f"{first}.self_attn.in_proj_weight") // 3  # of all heads together
     model = {
         "kind": "transformer",
         "width": width,
-        "heads": guesses.take("heads", description.heads, usual),
+        "heads": heads,
+        "head_width": None if heads_width == width else heads_width // heads,
+        "norm_epsilon": epsilon,
         "feed_forward": inner,
         "encoder_layers": stacks["encoder"][1],
         "decoder_layers": stacks["decoder"][1],
@@ -332,16 +378,20 @@ def _size(state: StateDict, name: str) -> int:
 def _block(state: StateDict, theirs: str, ours: str, width: int, inner: int) -> dict[str, Tensor]:
     """Return the weights of a block by our names."""
     tensors: dict[str, Tensor] = {}
+    heads_width = _size(state, f"{theirs}.self_attn.in_proj_weight") // 3
     attentions = [("self_attn", "self_attention"), ("multihead_attn", "cross_attention")]
     if ours.startswith("encoder"):
         del attentions[1]
     for number, (their_attention, attention) in enumerate(attentions):
         their_name, name = f"{theirs}.{their_attention}", f"{ours}.{attention}"
-        weight = state.take(f"{their_name}.in_proj_weight", 3 * width, width)
-        bias = state.take_bias(f"{their_name}.in_proj_bias", 3 * width)
+        weight = state.take(f"{their_name}.in_proj_weight", 3 * heads_width, width)
+        bias = state.take_bias(f"{their_name}.in_proj_bias", 3 * heads_width)
         for kind, tensor in (("weight", weight), ("bias", bias)):
-            tensors[f"{name}.query.{kind}"], tensors[f"{name}.key_value.{kind}"] = tensor[:width], tensor[width:]
-        tensors |= _linear(state, f"{their_name}.out_proj", f"{name}.output", width, width)
+            tensors[f"{name}.query.{kind}"], tensors[f"{name}.key_value.{kind}"] = (
+                tensor[:heads_width],
+                tensor[heads_width:],
+            )
+        tensors |= _linear(state, f"{their_name}.out_proj", f"{name}.output", width, heads_width)
         tensors |= _norm(state, f"{theirs}.norm{number + 1}", f"{ours}.residuals.{number}.norm", width)
     tensors |= _linear(state, f"{theirs}.linear1", f"{ours}.feed_forward.inner", inner, width)
     tensors |= _linear(state, f"{theirs}.linear2", f"{ours}.feed_forward.outer", width, inner)
@@ -376,6 +426,7 @@ def _embeddings(
     model: dict[str, Any],
     tensors: dict[str, Tensor],
     guesses: _Guesses,
+    usual: _Usual,
 ) -> dict[str, Tensor]:
     """Return the matrices [V, D] of `source`, `target` and `output`; learned positions are added to `tensors`."""
     width, roles = model["width"], _named_roles(state, description)
@@ -403,7 +454,7 @@ def _embeddings(
         state.unused.discard(roles[role])
     state.output = roles["output"].removesuffix(".weight")
     state.unused.discard(f"{state.output}.bias")
-    _positions(state, description, model, tensors, guesses, _position_names(roles, free["positions"], state))
+    _positions(state, description, model, tensors, guesses, usual, _position_names(roles, free["positions"], state))
     return {role: matrices[roles[role]] for role in ("source", "target", "output")}
 
 
@@ -447,12 +498,13 @@ def _positions(
     model: dict[str, Any],
     tensors: dict[str, Tensor],
     guesses: _Guesses,
+    usual: _Usual,
     names: list[str],
 ) -> None:
     """Find the kind of the positions; learned ones are added to the weights."""
     width = model["width"]
     if not names:
-        model["positions"] = guesses.take("positions", description.positions, "sinusoidal")
+        model["positions"] = guesses.take("positions", description.positions, usual.positions)
         return
     tables = []
     for name in names:
@@ -609,7 +661,7 @@ def _lower_case() -> dict[str, str]:
 
 def _rules(cutting: Cutting, *, lower: bool) -> Iterable[tuple[str, str]]:
     """Return the texts that are replaced before a text is cut at spaces, or into characters."""
-    rules = _lower_case() | {} if lower or cutting == "basic_english" else {}
+    rules = _lower_case() | {} if lower or cutting in ("basic_english", "text_vectorization") else {}
     if cutting != "characters":
         # What `str.split` takes for a space.
         rules |= {
@@ -618,6 +670,8 @@ def _rules(cutting: Cutting, *, lower: bool) -> Iterable[tuple[str, str]]:
     if cutting == "basic_english":  # torchtext's rules
         rules |= {character: f" {character} " for character in ".,()!?"}
         rules |= {"'": " '  ", '"': "", "<br />": " ", ";": " ", ":": " "}
+    elif cutting == "text_vectorization":
+        rules |= dict.fromkeys(string.punctuation + "¿", "")
     elif cutting.startswith("spacy"):
         for character in map(chr, range(1, 0x3000)):
             if unicodedata.category(character)[0] == "P" and character not in "'_@#&*-":

@@ -8,12 +8,12 @@ from translucid.kernels.dropout import Dropout
 from translucid.layers.variants import Norm
 
 
-def final_norm(width: int, norm: Norm) -> nn.Module:
+def final_norm(width: int, norm: Norm, epsilon: float = 1e-5) -> nn.Module:
     """Return the layer after a stack of blocks: pre-norm blocks leave their output without normalization.
 
     PyTorch's `nn.Transformer` has one after post-norm blocks as well, `post-final`.
     """
-    return nn.Identity() if norm == "post" else nn.LayerNorm(width)
+    return nn.Identity() if norm == "post" else nn.LayerNorm(width, epsilon)
 
 
 class Residual(nn.Module):
@@ -23,10 +23,10 @@ class Residual(nn.Module):
     without a long warm-up. The stack then needs a `final_norm`.
     """
 
-    def __init__(self, width: int, dropout: float, norm: Norm) -> None:
-        """Build the layer normalization for `width` D."""
+    def __init__(self, width: int, dropout: float, norm: Norm, epsilon: float = 1e-5) -> None:
+        """Build the layer normalization for `width` D; `epsilon` is added to the variance."""
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = nn.LayerNorm(width, epsilon)
         self.dropout = Dropout(dropout)
         self.pre = norm == "pre"
 

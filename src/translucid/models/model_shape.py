@@ -131,6 +131,8 @@ class BlocksShape(ModelShape):
     """D, the width of embeddings and layers."""
     heads: int = Field(4, ge=1, le=16384)
     """H, attention heads; they divide the width among them."""
+    head_width: int | None = Field(None, ge=1, le=16384)
+    """d, the width of a head; by default D / H. The Keras tutorials have d = D."""
     feed_forward: int = Field(1024, ge=1, le=65536)
     """F, the inner width of the feed-forward sublayers."""
     encoder_layers: int = Field(3, ge=1, le=256)
@@ -145,6 +147,8 @@ class BlocksShape(ModelShape):
     norm: Norm = "pre"
     """Layer normalization before each sublayer; after it as in the paper (`post`); or after it and after the last block
     too, as in PyTorch's `nn.Transformer` (`post-final`)."""
+    norm_epsilon: float = Field(1e-5, gt=0, le=1e-2)
+    """What layer normalization adds to the variance; 0.001 in Keras."""
     nonlinearity: Nonlinearity = "relu"
     """Between the two halves of the feed-forward sublayers; the paper has `relu`."""
     tie_output: bool = True
@@ -152,7 +156,7 @@ class BlocksShape(ModelShape):
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Self:
-        if self.width % self.heads:
+        if self.head_width is None and self.width % self.heads:
             raise ValueError(f"heads={self.heads} do not divide width={self.width}")
         return self
 

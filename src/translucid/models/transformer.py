@@ -34,9 +34,9 @@ class EncoderBlock(nn.Module):
         """`name`: that of the block's points, such as `encoder.0`."""
         super().__init__()
         o = options
-        self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self")
+        self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self", o.head_width)
         self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
-        self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
+        self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm, o.norm_epsilon) for _ in range(2))
         self.after_self = Point(f"{name}.after_self")
         self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
@@ -63,10 +63,10 @@ class DecoderBlock(nn.Module):
         if o.decoder == "ssru":
             self.ssru = SSRU(o.width, f"{name}.ssru")
         else:
-            self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self")
-        self.cross_attention = MultiHeadAttention(o.width, o.heads, f"{name}.cross")
+            self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self", o.head_width)
+        self.cross_attention = MultiHeadAttention(o.width, o.heads, f"{name}.cross", o.head_width)
         self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
-        self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(3))
+        self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm, o.norm_epsilon) for _ in range(3))
         self.after_self, self.after_cross = Point(f"{name}.after_self"), Point(f"{name}.after_cross")
         self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
@@ -167,8 +167,8 @@ class BlockStacks(SequenceModel[TransformerState]):
         self.source_embedding, self.target_embedding = source_embedding, target_embedding
         self.encoder = nn.ModuleList(EncoderBlock(o, f"encoder.{i}") for i in range(o.encoder_layers))
         self.decoder = nn.ModuleList(DecoderBlock(o, f"decoder.{i}") for i in range(o.decoder_layers))
-        self.encoder_norm = final_norm(o.width, o.norm)
-        self.decoder_norm = final_norm(o.width, o.norm)
+        self.encoder_norm = final_norm(o.width, o.norm, o.norm_epsilon)
+        self.decoder_norm = final_norm(o.width, o.norm, o.norm_epsilon)
         self.output = output_projection(target_embedding.tokens, tied=o.tie_output)
         self.encoder_input, self.encoder_output = Point("encoder.input"), Point("encoder.output")
         self.decoder_input, self.decoder_output = Point("decoder.input"), Point("decoder.output")

@@ -250,7 +250,7 @@ BAD = {
     "heads": (lambda f: change(f, heads="four"), r"heads: Input should be a valid integer.*, not 'four'"),
     "seven heads": (lambda f: change(f, heads=7), r"heads=7 do not divide width=16"),
     "activation": (lambda f: change(f, activation="tanh"), r"activation: Input should be 'relu' or 'gelu'"),
-    "source_end": (lambda f: change(f, source_end=False), r"source_end: Input should be True"),
+    "source_end": (lambda f: change(f, source_end="never"), r"source_end: Input should be a valid boolean"),
     "no weights": (lambda f: (f / "model.pt").unlink(), r"0 files of weights have its name"),
     "weights elsewhere": (lambda f: change(f, weights="../x.pt"), r"names '../x.pt', which is not in its folder"),
     "missing": (

@@ -47,7 +47,7 @@ from translucid.layers.variants import Sinusoids
 from translucid.runs.configuration import checked
 from translucid.runs.settings import LONGEST, parse_yaml
 
-_HELP = "Describe the model: docs/importing.md#pytorch-models."
+_HELP = "Describe the model: docs/tutorial-models.md."
 Cutting: TypeAlias = Literal["characters", "spaces", "basic_english", "spacy_en", "spacy_de", "text_vectorization"]
 """Into single characters; at spaces; as torchtext's `basic_english`; nearly as spaCy cuts English or German; or in
 lower case without punctuation, as in Keras' tutorial."""

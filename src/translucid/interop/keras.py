@@ -27,7 +27,9 @@ from translucid.kernels.machine import refuse_more_than_memory
 
 _WEIGHTS = "model.weights.h5"
 """The file of the weights in a `.keras` file."""
-_FIX = "The Transformers of keras.io's and TensorFlow's translation tutorials can be imported: docs/tutorial-models.md#keras."
+_FIX = (
+    "Transformers of keras.io's and TensorFlow's translation tutorials can be imported: docs/tutorial-models.md#keras."
+)
 _PARTS = {
     "attention": "self_attn",  # keras.io: the layers of a block are its attributes
     "attention_1": "self_attn",

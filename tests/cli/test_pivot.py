@@ -99,6 +99,8 @@ def test_evaluation_goes_from_the_first_source_to_the_last_target(call, runs, pi
     (tmp_path / "turned.tsv").write_text("".join(swapped))
     swapped_scores = json.loads(call(*evaluate[:-1], f"{tmp_path}/turned.tsv:fr-es", "--json").out)
     assert swapped_scores["chrF"] == scores["chrF"]
+    result = call(*evaluate[:-1], "sacrebleu:mtedx/test/fr-es")
+    assert result.code == 2 and "mtedx/test/fr-es: has no pairs from es to fr. Give a test set of this" in result.err
     (tmp_path / "terms.tsv").write_text("a\tb\n")
     result = call(*evaluate, "--terms", tmp_path / "terms.tsv")
     assert result.code == 2 and "--terms is for one model, and --pivot takes two steps" in result.err

@@ -41,6 +41,7 @@ from translucid.cli.combinations import refuse_together, refuse_unsuitable
 from translucid.cli.printing import print_json, print_samples, print_scores, with_examples
 from translucid.cli.run_kinds import refuse_without_context, steps_of, view_of
 from translucid.data.readers.corpus import CorpusName, Direction, read_lines, read_pairs
+from translucid.data.readers.test_sets import is_test_set
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -273,7 +274,13 @@ def _pairs(configuration: Configuration, first_step: FirstStep | None, test: lis
         return list(pairs_of(configuration.data, *files))
     # Both runs may have been trained on reversed files; without languages in their names, these are not reversed.
     languages = first_step.configuration.data.languages[0], configuration.data.languages[1]
-    are_reversed = {languages_of(file, filter(None, languages)) == languages[::-1] for file in files}
+    are_reversed = set()
+    for file in files:
+        is_reversed = languages_of(file, filter(None, languages)) == languages[::-1]
+        if is_reversed and is_test_set(file):
+            fix = f"Give a test set of this direction, with {languages[0]}-{languages[1]} in its name."
+            raise UserError(f"has no pairs from {languages[0]} to {languages[1]}", file=file, fix=fix)
+        are_reversed.add(is_reversed)
     if len(are_reversed) > 1:
         raise UserError("the test files go in opposite directions", fix="Evaluate one direction at a time.")
     pairs = read_pairs(*files, languages=languages, documents=True)

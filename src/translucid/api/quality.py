@@ -197,7 +197,7 @@ class QualityEstimation:
             is_forced = hypothesis.forced.issuperset(range(self._prefix_length + start, self._prefix_length + end))
             probability = 1.0 if is_forced else float(np.exp(log_probs[start:end].sum()))
             # A placeholder may stand for several words.
-            words += [(word, probability) for word in piece.masked.unmask(text).split()]
+            words += [(word, probability) for word in self.stages.pipeline.written(piece, text).split()]
         return words
 
     def token_log_probs(self, parts: Sequence[Part]) -> list[Figures]:

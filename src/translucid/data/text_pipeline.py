@@ -1,6 +1,7 @@
 """The steps from texts to a model's input and back, in the same order for all callers.
 
-    text -> sentences -> placeholders masked -> terms and near matches added -> ids -> sentences before it added
+    text -> sentences -> placeholders masked -> capitals in lower case -> terms and near matches added -> ids
+        -> sentences before it added
     text <- sentences joined <- placeholders put back <- ids decoded
 
 Joining is the inverse of segmentation, unmasking of masking, decoding of encoding. The tokenizer adds the pieces of a
@@ -18,6 +19,7 @@ from typing import NamedTuple, Protocol
 from bitext.pair import Pair
 from bitext.protected_spans import PlaceholderSyntax, is_non_translatable, kept_parts, with_patterns
 from bitext.words import without_edges, without_invisible
+from translucid.data.capitals import in_lower_case, put_in_capitals
 from translucid.data.document_context import ContextOptions, Source, as_source, preceding
 from translucid.data.placeholders import Masked
 from translucid.data.sentences import split_sentences
@@ -42,6 +44,8 @@ class Piece:
     """The text that the ids encode, and the parts that its placeholders stand for."""
     before: tuple[tuple[int, ...], ...] = ()
     """The source tokens of the sentences before the piece that the model reads too, if it has document context."""
+    in_capitals: bool = False
+    """Whether the text is in capitals, which the translation gets too, and the ids encode its lower case."""
 
 
 def translatable(pieces: Iterable[Piece]) -> list[Piece]:
@@ -138,18 +142,24 @@ class TextPipeline:
             parts.append([(sentence, after, self._masked(sentence, split=split)) for sentence, after in sentences])
         # One call for all texts, because SentencePiece encodes them in several threads.
         masked_texts = [masked.text for _, _, masked in chain.from_iterable(parts)]
-        encoded = iter(self.tokenizer.encode_source(masked_texts))
+        lower_case = in_lower_case(masked_texts, self.tokenizer, self.language, syntax) if split else {}
+        styles = {text: style for text, (_, style) in lower_case.items()}
+        model_texts = [lower_case[text][0] if text in lower_case else text for text in masked_texts]
+        encoded = iter(zip(model_texts, self.tokenizer.encode_source(model_texts), strict=True))
         pieces: list[list[Piece]] = []
         for text_parts in parts:
             pieces.append([])
             for part, after, masked in text_parts:
-                ids = next(encoded)
+                text, ids = next(encoded)
+                in_capitals = styles.get(masked.text) == "capitals"
+                masked = masked._replace(text=text)
                 if split and is_non_translatable(part, syntax):
                     pieces[-1].append(Piece(part, [], after, masked=Masked(part, {})))
                 elif len(ids) < self.longest:
-                    pieces[-1].append(Piece(part, [*ids, SPECIAL.end], after, masked=masked))
+                    pieces[-1].append(Piece(part, [*ids, SPECIAL.end], after, masked=masked, in_capitals=in_capitals))
                 else:
-                    pieces[-1] += self._cut(masked, ids, after, split=split)
+                    for piece in self._cut(masked, ids, after, split=split):
+                        pieces[-1].append(replace(piece, in_capitals=in_capitals))
         return pieces
 
     def inputs(self, pieces: Sequence[Piece]) -> list[list[int]]:
@@ -181,7 +191,12 @@ class TextPipeline:
 
     def text(self, piece: Piece, tokens: Sequence[int]) -> str:
         """Return the text of a translation of a piece, with its placeholders put back."""
-        return piece.masked.unmask(self.tokenizer.decode(tokens))
+        return self.written(piece, self.tokenizer.decode(tokens))
+
+    def written(self, piece: Piece, text: str) -> str:
+        """Return what the model wrote for a piece, with its placeholders put back, in capitals if the piece is."""
+        text = piece.masked.unmask(text)
+        return put_in_capitals(text, piece.masked.syntax) if piece.in_capitals else text
 
     def join(self, pieces: Sequence[Piece], translations: Sequence[Sequence[int]]) -> str:
         """Return the translation of a whole text.

@@ -16,6 +16,7 @@ from itertools import product
 
 from bitext.languages import short_code
 from bitext.protected_spans import PlaceholderSyntax, lost_and_invented, with_patterns
+from translucid.data.capitals import EDGE_SIGNS, is_title
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -25,7 +26,6 @@ LOOP = re.compile(r"(?<!\S)(\S++(?: \S++){0,3})(?: \1){3}(?!\S)")
 """One to four words, four times in a row."""
 _SENTENCE_END = re.compile(r"[.!?。！？।][\s\"'»”)]+\S|[。！？]\S")
 """A possible boundary between sentences."""
-_EDGE_SIGNS = string.punctuation + "¿¡«»“”„…"
 _STUTTER = re.compile(r"(\w)\1{5}")
 """A letter six times in a row."""
 _RUN = 8
@@ -43,8 +43,6 @@ FEW, SLACK = 8, 10
 """The number of source tokens from which a translation may be too short, and the tokens added to the limit `LONG`."""
 SHOUTING = 1.5
 """The ratio of pieces of a text in capitals to those in lower case from which capitals are unknown to the model."""
-TITLE = 4
-"""The fewest letters of a word that begins with a capital in every heading in Title Case."""
 UNSURE = -1.0
 """The mean log-probability of a token below which the languages of a translation are checked."""
 MIN_LETTERS, MIN_PROBABILITY, MAX_EXPECTED = 15, 0.7, 0.05
@@ -138,7 +136,7 @@ class QualityChecks:
             return []
         lower, what = source.lower(), "in capitals"
         if not source.isupper():
-            if not _is_title(source):
+            if not is_title(source):
                 return []
             lower, what = source[:1] + source[1:].lower(), "that begin with capitals"
         pieces = len(self.tokenizer.encode_source([lower])[0]) - len(self.tokenizer.source_opening)
@@ -160,13 +158,6 @@ class QualityChecks:
         if len(tokens) > LONG * len(ids) + SLACK:
             return [f"too long: {words}"]
         return []
-
-
-def _is_title(source: str) -> bool:
-    """Return whether all longer words of a text begin with a capital, and more than one does."""
-    words = list(filter(str.isalpha, (word.strip(_EDGE_SIGNS) for word in source.split())))
-    longer_words = [word for word in words if len(word) >= TITLE]
-    return sum(word[0].isupper() for word in words) > 1 and all(word[0].isupper() for word in longer_words)
 
 
 def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
@@ -207,7 +198,7 @@ def restarted(source: str, target: str) -> str | None:
     beginning, or a prefix of a name beside the name. If a word occurs twice in the source, only the last case counts.
     """
     source_words = list(map(_bare, source.split()))
-    words = [word.strip(_EDGE_SIGNS) for word in target.split()]
+    words = [word.strip(EDGE_SIGNS) for word in target.split()]
     longer_words = [word for word in source_words if len(word) > 1]
     if len(set(longer_words)) == len(longer_words):
         plain = [word.casefold() for word in words]

@@ -181,7 +181,8 @@ def save(folder, model, name, **description):
 )
 def test_tokens_and_probabilities_are_those_of_keras(build, name, marked, tmp_path):
     model = build()
-    import_model(save(tmp_path / "theirs", model, name), tmp_path / "run")
+    imported, _ = import_model(save(tmp_path / "theirs", model, name), tmp_path / "run")
+    assert "special_tokens: unknown [UNK], pad '', start [start], end [end]" in imported.guesses
     ours = Translator.load(tmp_path / "run", "cpu", "torch")
     options = ours.model.options
     assert (options.heads, options.head_width, options.norm_epsilon, options.norm) == (HEADS, WIDTH, 1e-3, "post")

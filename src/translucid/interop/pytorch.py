@@ -603,7 +603,9 @@ def _special_names(
         special[kind] = given or guess
     found = {kind: name for kind, name in special.items() if getattr(description.special_tokens, kind) is None}
     if found:
-        spelled = ", ".join(f"{kind} {name or 'missing'}" for kind, name in found.items())
+        spelled = ", ".join(
+            f"{kind} {'missing' if name is None else name or repr(name)}" for kind, name in found.items()
+        )
         guesses.lines.append(f"special_tokens: {spelled}")
     return special
 

@@ -171,6 +171,8 @@ def test_patching_points_of_each_kind_of_model():
     assert notes["pre-norm"] == ""
     assert notes["attention-only"] == "The outputs of cross-attention are the decoder's states."
     assert "no cross-attention" in notes["no attention"] and "first state" in notes["bahdanau"]
+    mean = RecurrentModel(9, 9, RecurrentOptions(width=4, first_state="mean"))
+    assert "first state" not in " ".join(notes_on(mean))
 
 
 @pytest.fixture(scope="module")

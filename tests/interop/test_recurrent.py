@@ -136,7 +136,8 @@ def test_a_romanizer_computes_the_same(romanizer, tmp_path):
     imported, _ = import_model(folder, tmp_path / "run")
     model, configuration, tokenizer = loaded(tmp_path / "run")
     assert imported.kind == "arabic-name-romanizer"
-    assert configuration.decoding.model_dump(include={"beam", "max_length_extra"}) == {"beam": 2, "max_length_extra": 9}
+    decoding = configuration.decoding
+    assert (decoding.beam, decoding.length_penalty, decoding.max_length_extra) == (2, 1.5, 9)
     languages = configuration.data.tokenizer.languages
     assert [*languages] == ["ar-Latn", "ar-Latn-given", "ar-Latn-EG", "ar-Latn-EG-given"]
     rows = [TOKENS.index(name.replace("▁", " ")) for name in tokenizer.target_vocabulary[4:]]

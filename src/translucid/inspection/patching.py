@@ -155,7 +155,11 @@ def notes_on(model: SequenceModel) -> list[str]:
     elif "decoder.0.cross.output" not in names:
         notes.append("The outputs of cross-attention are the decoder's states.")
     if "encoder.0.output" not in names:
-        notes.append("The decoder's first state comes from the encoder's last one, and is patched by embeddings only.")
+        # Only a mean of the encoder's outputs is patched with them.
+        if getattr(model.options, "first_state", "") != "mean":
+            notes.append(
+                "The decoder's first state comes from the encoder's last one, and is patched by embeddings only."
+            )
         notes.append("A decoder state is patched at its position only; the recurrence continues from the original.")
     return notes
 

@@ -167,7 +167,7 @@ def from_g2p(path: Path) -> Imported:
         vocabularies,
         Tokenizer(*models),
         _PLAIN,
-        data={"source_language": "en"},
+        data={"source_language": "en", "target_language": "en-x-arpabet"},
         decoding={"beam": 1, "min_length": 0, "max_length_extra": 20},
     )
 
@@ -400,7 +400,12 @@ def from_romanizer(folder: Path) -> Imported:
         },
         languages=_languages(tags),
         data={"source_language": "ar", "target_language": "ar-Latn"},
-        decoding={"beam": keys.number("beam_width", 1), "max_length_extra": keys.number("max_tgt_len", 32)},
+        decoding={
+            "beam": keys.number("beam_width", 1),
+            # The original divides log-probabilities by the length. Of the exponents tried, this one ranks most alike.
+            "length_penalty": 1.5,
+            "max_length_extra": keys.number("max_tgt_len", 32),
+        },
     )
 
 

@@ -16,7 +16,7 @@ _SAME_NAME = """
 ablate adapter alignments beam check choose context device engine keep_references
 language_piece limit max_tokens method mix model out output pairs pivot port proxies quantization
 reverse target_text terms terms_mode test text threshold
-tokenize top_candidates train train_alignments valid valid_general workers
+tokenize tokenizer top_candidates train train_alignments valid valid_general workers
 """
 """Parameters whose flags have their names."""
 FLAGS = {

@@ -245,7 +245,7 @@ def _weights_file(file: Path, description: Description) -> Path:
     ]
     existing = [candidate for candidate in candidates if candidate.exists()]
     if len(existing) != 1:
-        fix = "Name the file under `weights`."
+        fix = "Name one in the description: weights: FILE."
         raise UserError(f"{len(existing)} files of weights have its name", file=file, fix=fix)
     return existing[0]
 

@@ -46,7 +46,7 @@ _LOW_BITS = 17
 """The lowest bits of the hash of a sentence: with 2 more for the gap, 5 of `BITS` are left for the pairs."""
 _MOST_LOW_BITS = 32
 _MAGIC = b"TRLSEEN1"
-_LONGEST_HEADER = 1 << 20
+_LONGEST_HEADER = 1 << 24
 _BLOCK = 1 << 17
 """The number of bytes of gaps, or of hashes, in memory at a time."""
 _TEXTS = 8192
@@ -60,10 +60,13 @@ Hashes = NDArray[np.uint64]
 
 def hashes_of(texts: Sequence[str]) -> Hashes:
     """Return a hash of each text [n] that ignores case, repeated spaces and those at the ends; 0 for a blank text."""
-    parts = [np.empty(0, np.uint64)]
-    for first in range(0, len(texts), _TEXTS):
-        parts.append(_hashes_of_lines(_normalized(texts[first : first + _TEXTS])))
-    return np.concatenate(parts)
+    hashes = np.empty(len(texts), np.uint64)
+    is_ascii = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))
+    for rows in (np.flatnonzero(is_ascii), np.flatnonzero(~is_ascii)):  # the first ones take half of the time
+        for first in range(0, len(rows), _TEXTS):
+            part = rows[first : first + _TEXTS]
+            hashes[part] = _hashes_of_lines(_normalized([texts[row] for row in part.tolist()]))
+    return hashes
 
 
 def pair_hashes(sources: Hashes, targets: Hashes) -> Hashes:

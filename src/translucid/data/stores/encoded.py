@@ -240,7 +240,7 @@ class EncodedCorpus:
             target_ids = tokenizer.encode_target(targets_of(chunk))
             accepted, accepted_sources, accepted_targets = [], [], []
             for pair, source, target in zip(chunk, source_ids, target_ids, strict=True):
-                if max(len(source), len(target)) < max_tokens:
+                if len(source) < max_tokens and len(target) < max_tokens:
                     accepted.append(pair)
                     accepted_sources.append(source)
                     accepted_targets.append(target)
@@ -255,7 +255,8 @@ class EncodedCorpus:
                 chunk_documents.append(document_numbers(accepted))
             if hashes:
                 originals = [pair.original or pair for pair in accepted]
-                chunk_hashes.append(np.stack([hashes_of(sources_of(originals)), hashes_of(targets_of(originals))]))
+                sides = zip(*originals, strict=True) if originals else ((), ())
+                chunk_hashes.append(np.stack([hashes_of(side) for side in sides]))
         return cls(
             *sources.arrays(),
             *targets.arrays(),
@@ -305,10 +306,10 @@ class _Side:
         self.lengths = [np.zeros(1, np.int64)]
 
     def append(self, sentences: list[list[int]]) -> None:
-        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 1
-        self.lengths.append(lengths)
-        ended_sentences = chain.from_iterable((*sentence, SPECIAL.end) for sentence in sentences)
-        self.ids.append(np.fromiter(ended_sentences, np.int32, int(lengths.sum())))
+        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
+        self.lengths.append(lengths + 1)
+        ids = np.fromiter(chain.from_iterable(sentences), np.int32, int(lengths.sum()))
+        self.ids.append(np.insert(ids, np.cumsum(lengths), SPECIAL.end))
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         return np.concatenate(self.ids), np.cumsum(np.concatenate(self.lengths))

@@ -296,6 +296,20 @@ def sentencepiece_file(file):
     return file
 
 
+def test_only_a_folder_without_tokenizer_takes_one(whole, tmp_path):
+    folder = changed(whole, tmp_path / "theirs", lambda arrays: None)
+    (folder / "tokenizer.model").touch()
+    torch.save(opennmt_py(WORDS), tmp_path / "words.pt")
+    OpenNMTPyConverter(str(tmp_path / "words.pt"), unsafe_deserialization=True).convert(str(tmp_path / "words"))
+    with pytest.raises(UserError, match=r"other.model: is missing"):
+        import_model(tmp_path / "words", tmp_path / "run", tokenizer=tmp_path / "other.model")
+    with pytest.raises(UserError, match=r"theirs: has a tokenizer. Leave `tokenizer` out."):
+        import_model(folder, tmp_path / "run", tokenizer=PIECES)
+    (tmp_path / "config.json").touch()
+    with pytest.raises(UserError, match=r"needs the tokenizer in its folder. Leave `tokenizer` out; only CT"):
+        import_model(tmp_path, tmp_path / "run", tokenizer=PIECES)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     return new_folder(tmp_path_factory.mktemp("opennmt") / "theirs", "opennmt-tf", None)

@@ -70,6 +70,8 @@ def from_ctranslate2(folder: Path, tokenizer: Path | None = None) -> Imported:
         UserError: the folder is incomplete, damaged, or has a model of an unsupported kind.
     """
     file = folder / "model.bin"
+    if tokenizer and _has_our_tokenizer(folder):
+        raise UserError("has a tokenizer", file=folder, fix="Leave `tokenizer` out.")
     model_file = read_model_file(file)
     if model_file.specification not in _HEADS or not _FIRST_REVISION <= model_file.revision <= _REVISION:
         what = f"is a {model_file.specification[:50]!r} of revision {model_file.revision}, which is not supported"
@@ -82,6 +84,10 @@ def from_ctranslate2(folder: Path, tokenizer: Path | None = None) -> Imported:
     model, arrays = _network(variables)
     variables.refuse_unused()
     return _with_vocabulary(folder, keys, model, arrays, tokenizer)
+
+
+def _has_our_tokenizer(folder: Path) -> bool:
+    return any((folder / name).exists() for name in OURS)
 
 
 def _configuration(folder: Path, model_file: ModelFile) -> Keys:
@@ -215,7 +221,7 @@ def _with_vocabulary(
     """Put the rows into the order of our ids, and find the tokenizer, if it is not given."""
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     lists = {"source": read_pieces(folder, "source"), "target": read_pieces(folder, "target")}
-    ours, unknown = any((folder / name).exists() for name in OURS), keys.text("unk_token", SPELLINGS.unknown)
+    ours, unknown = _has_our_tokenizer(folder), keys.text("unk_token", SPELLINGS.unknown)
     for side, names in lists.items():
         if not ours and unknown not in names:  # CTranslate2 adds it after the others
             names.append(unknown)
@@ -233,8 +239,6 @@ def _with_vocabulary(
     data: dict[str, Any] = {}
     notes: list[str] = []
     if ours:
-        if given:
-            raise UserError("has a tokenizer", file=folder, fix="Leave `tokenizer` out.")
         tokenizer, languages = our_tokenizer(folder, lists)
         model["source_end"] = keys.flag(SOURCE_END, True)
     else:
@@ -361,7 +365,7 @@ def their_tokenizer(
         return Tokenizer(*models), {}, ["all pieces are single characters: texts are split into characters"]
     parsed = []
     for side in ("source",) if one_file and source is target else ("source", "target"):
-        if not files[side].exists():
+        if not given and not files[side].exists():
             fix = "Copy it there from the model that was converted (ct2-transformers-converter --copy_files), or give "
             fix += f"`tokenizer`, a SentencePiece model or {PIECES}."
             raise UserError(f"has no SentencePiece model {files[side].name}", file=folder, fix=fix)

@@ -124,27 +124,32 @@ def _take(tensors: dict[str, Tensor], layers: Arrays, path: str, block: str, nam
         tensors[path] = variables[0]
         return set()
     theirs = last_norm if theirs.startswith("norm of") else theirs
-    weight, bias = variables[0], variables[1] if len(variables) == 2 else None
-    if theirs.startswith(("norm", "linear")):
-        tensors[f"{name}.{theirs}.weight"] = weight if weight.dim() == 1 else weight.T
-        if bias is not None:
-            tensors[f"{name}.{theirs}.bias"] = bias
-        return set()
-    if weight.dim() != 3:
-        tensors[path] = weight
+    if not theirs.startswith(("norm", "linear")):
+        return _take_attention(tensors, layers, path, dense, f"{name}.{theirs}")
+    tensors[f"{name}.{theirs}.weight"] = variables[0] if variables[0].dim() == 1 else variables[0].T
+    if len(variables) == 2:
+        tensors[f"{name}.{theirs}.bias"] = variables[1]
+    return set()
+
+
+def _take_attention(tensors: dict[str, Tensor], layers: Arrays, path: str, dense: str, name: str) -> set[int]:
+    """Do the same for a layer of an attention: [D, H, d] for queries, keys and values, and [H, d, D] for the output."""
+    variables = layers[path]
+    if variables[0].dim() != 3:
+        tensors[path] = variables[0]
         return set()
     if dense == "output_dense":
-        tensors[f"{name}.{theirs}.out_proj.weight"] = weight.flatten(0, 1).T
-        if bias is not None:
-            tensors[f"{name}.{theirs}.out_proj.bias"] = bias
-    elif dense == "query_dense":
-        triple = [layers.get(path.replace("query_dense", f"{kind}_dense"), []) for kind in ("query", "key", "value")]
-        if len({*map(len, triple)}) == 1:
-            tensors[f"{name}.{theirs}.in_proj_weight"] = torch.cat([v[0].flatten(1).T for v in triple])
-            if bias is not None:
-                tensors[f"{name}.{theirs}.in_proj_bias"] = torch.cat([v[1].flatten() for v in triple])
-        return {weight.shape[1]}
-    return set()
+        tensors[f"{name}.out_proj.weight"] = variables[0].flatten(0, 1).T
+        if len(variables) == 2:
+            tensors[f"{name}.out_proj.bias"] = variables[1]
+    if dense != "query_dense":  # which takes keys and values along
+        return set()
+    three = [layers.get(path.replace("query_dense", f"{kind}_dense"), []) for kind in ("query", "key", "value")]
+    if all(len(layer) == len(variables) for layer in three):
+        tensors[f"{name}.in_proj_weight"] = torch.cat([layer[0].flatten(1).T for layer in three])
+        if len(variables) == 2:
+            tensors[f"{name}.in_proj_bias"] = torch.cat([layer[1].flatten() for layer in three])
+    return {variables[0].shape[1]}
 
 
 def _take_others(tensors: dict[str, Tensor], layers: Arrays, blocks: Iterable[str], encoder: str, decoder: str) -> None:

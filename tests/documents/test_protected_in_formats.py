@@ -134,6 +134,30 @@ def test_a_divided_string_keeps_everything_else():
             ["See the old house "],
             ["[", "*", "*", '](https://a.org "x")'],
         ),
+        (
+            "#: en/a.txt:3",
+            "See linkgit:git-log[1], link:a.html[the *old* house] and <<b,the beach>>",
+            ["See , the old house and the beach"],
+            ["linkgit:git-log[1]", "link:a.html[", "*", "*", "]", "<<b,", ">>"],
+        ),
+        (
+            "#: a.adoc:3",
+            "The `house` has _two_ {doors}, kbd:[Ctrl+F] or +x+",
+            ["The  has two ,  or "],
+            ["`house`", "_", "_", "{doors}", "kbd:[Ctrl+F]", "+x+"],
+        ),
+        (
+            "#: a.texi:3",
+            "The @code{a{b}} opens @emph{the @file{house}}@dots{}, a@@b (@pxref{Beach, , b}).",
+            ["The  opens the , ab ()."],
+            ["@code{a{b}}", "@emph{", "@file{house}", "}", "@dots{}", "@@", "@pxref{Beach, , b}"],
+        ),
+        (
+            "",
+            "The \\emph{old \\texttt{house}} in~\\ref{a} has 5\\% of {\\bf rooms} \\ldots and $x$",
+            None,
+            ["\\emph{", "\\texttt{house}", "}", "\\ref{a}"],
+        ),
     ],
 )
 def test_the_markup_of_documentation(comment, text, sources, marks):

@@ -1,4 +1,4 @@
-"""The markup of documentation in catalogs: reStructuredText (Sphinx), POD and man pages (po4a), Markdown.
+"""The markup of documentation in catalogs: reStructuredText (Sphinx), Markdown; POD, AsciiDoc, Texinfo, LaTeX (po4a).
 
 An entry says by a flag or a reference which markup it has; otherwise, the message itself shows it.
 """
@@ -19,6 +19,9 @@ class Markup(Enum):
     rst = "rst"
     pod = "pod"
     markdown = "markdown"
+    asciidoc = "asciidoc"
+    texinfo = "texinfo"
+    latex = "latex"
 
 
 _FLAGS = {"rst-text": Markup.rst, "md-text": Markup.markdown, "markdown-text": Markup.markdown}
@@ -26,8 +29,17 @@ _REFERENCES = (
     (Markup.rst, re.compile(r"\.rst(?=[:\s]|\Z)|docstring of")),
     (Markup.pod, re.compile(r"\.(?:pod|man|[1-8][a-z]?|[1-8][a-z]?\.in)(?=:\d|\s|\Z)")),
     (Markup.markdown, re.compile(r"\.(?:md|mdx|markdown)(?=[:\s]|\Z)")),
+    (Markup.asciidoc, re.compile(r"\.(?:adoc|asciidoc|asc)(?=[:\s]|\Z)")),
+    (Markup.texinfo, re.compile(r"\.(?:texi|texinfo|txi)(?=[:\s]|\Z)")),
+    (Markup.latex, re.compile(r"\.(?:tex|latex)(?=[:\s]|\Z)")),
 )
 _CONTENTS = (
+    (
+        Markup.asciidoc,
+        re.compile(r"\b(?:link|xref|linkgit|footnote):[^\s\[\]]{0,500}\[|<<[\w-]{1,200}(?:,[^<>\n]{1,500})?>>"),
+    ),
+    (Markup.texinfo, re.compile(r"@(?:code|samp|file|var|option|command|emph|strong|(?:p?x)?ref|uref|url|dots|dfn)\{")),
+    (Markup.latex, re.compile(r"\\(?:emph|text[a-z]{2}|ref|cite|url|footnote|label)\{")),
     (
         Markup.rst,
         re.compile(
@@ -61,6 +73,30 @@ _MARKDOWN = re.compile(
     r"|(?P<strong>(?<![\w*])\*\*(?![\s*]))|(?P<strong_end>(?<![\s*])\*\*(?![\w*]))"
     r"|(?P<emphasis>(?<![\w*])[*_](?![\s*_]))|(?P<emphasis_end>(?<![\s*_])[*_](?![\w*]))"
 )
+_ASCIIDOC = re.compile(
+    r"(?P<alone>(?<![\w`])`[^`\n]{1,500}`(?!\w)|(?<![\w+])\+\+?[^+\s][^+\n]{0,200}\+\+?(?!\w)|\{[A-Za-z][\w-]{0,60}\}"
+    r"|<<[^<>,\n]{1,200}>>|\[\[[^\[\]\n]{1,200}\]\]"
+    r"|\b(?:kbd|btn|menu|stem|latexmath|asciimath|pass|image|icon|indexterm2?|anchor):{1,2}[^\s\[\]]{0,200}\[[^\]\n]{0,500}\]"
+    r"|\b[a-z]{2,20}:{1,2}[^\s\[\]]{1,500}\[[^\]A-Za-z\n]{0,100}\])"
+    r"|(?P<link>\b(?:footnote:|[a-z]{2,20}:{1,2}[^\s\[\]<>]{1,500})\[)(?P<text>[^\[\]\n]{1,500})(?P<address>\])"
+    r"|(?P<reference><<[^<>,\n]{1,200},\s{0,9})(?P<title>[^<>\n]{1,500})(?P<end>>>)"
+    r"|(?P<strong>(?<![\w*])\*\*?(?![\s*]))|(?P<strong_end>(?<![\s*])\*\*?(?![\w*]))"
+    r"|(?P<emphasis>(?<!\w)__?(?![\s_]))|(?P<emphasis_end>(?<![\s_])__?(?!\w))"
+)
+_BRACES = r"\{[^{}]{0,500}(?:\{[^{}]{0,500}\}[^{}]{0,500}){0,9}\}"
+_TEXINFO = re.compile(
+    r"(?P<alone>@(?:code|samp|file|command|option|env|kbd|key|verb|var|math|url|uref|email|(?:p?x)?ref|inforef|anchor|value|image)"
+    rf"{_BRACES}|@[A-Za-z]{{1,20}}\{{\}}|@[^A-Za-z\s])"
+    r"|(?P<opens>@(?:emph|strong|dfn|cite|acronym|abbr|asis|footnote|titlefont|sc|[biwrt])\{)|(?P<closes>\})"
+)
+_LATEX = re.compile(
+    r"(?P<alone>\\(?:[a-z]{0,9}ref|[a-z]{0,9}cite[a-z]{0,9}|label|url|texttt|code|input|includegraphics|index)"
+    rf"(?:\[[^\[\]]{{0,200}}\])?{_BRACES}|\\verb(?P<verb>[^\w\s])[^\n]{{0,200}}?(?P=verb)|\$[^$\n]{{1,200}}\$"
+    r"|\\[A-Za-z]{1,30}(?:\{\}|(?![A-Za-z{\[]))|\\[^A-Za-z\s])"
+    r"|(?P<opens>\\[A-Za-z]{1,30}\*?\{|\{)|(?P<closes>\})"
+)
+_NESTED = {Markup.pod: _POD, Markup.texinfo: _TEXINFO, Markup.latex: _LATEX}
+"""The markup in which a bracket closes what was opened last."""
 
 
 def markup_of(text: str, flags: Iterable[str] = (), references: str = "") -> Markup | None:
@@ -87,15 +123,17 @@ def markup_parts(text: str, start: int, end: int, markup: Markup | None) -> Iter
     """Yield the words and the markup of a range of a message."""
     if markup is None:
         yield Part(start, end)
-    elif markup is Markup.pod:
-        yield from _pod_parts(text, start, end)
+    elif pattern := _NESTED.get(markup):
+        yield from _nested_parts(pattern, text, start, end)
+    elif markup is Markup.rst:
+        yield from _rst_parts(text, start, end)
     else:
-        yield from _rst_parts(text, start, end) if markup is Markup.rst else _markdown_parts(text, start, end)
+        yield from _inline_parts(_ASCIIDOC if markup is Markup.asciidoc else _MARKDOWN, text, start, end)
 
 
-def _pod_parts(text: str, start: int, end: int) -> Iterator[Part]:
+def _nested_parts(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[Part]:
     position, depth = start, 0
-    for match in _POD.finditer(text, start, end):
+    for match in pattern.finditer(text, start, end):
         if match["closes"] and not depth:
             continue
         yield Part(position, match.start())
@@ -125,15 +163,19 @@ def _rst_parts(text: str, start: int, end: int) -> Iterator[Part]:
     yield Part(position, end)
 
 
-def _markdown_parts(text: str, start: int, end: int) -> Iterator[Part]:
+def _inline_parts(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[Part]:
     position = start
-    for match in _MARKDOWN.finditer(text, start, end):
+    for match in pattern.finditer(text, start, end):
         yield Part(position, match.start())
         position = match.end()
         if match["link"]:
             yield Part(*match.span("link"), Side.opens, "[", word=True)
-            yield from _markdown_parts(text, *match.span("text"))
+            yield from _inline_parts(pattern, text, *match.span("text"))
             yield Part(*match.span("address"), Side.closes, "[", word=True)
+        elif pattern is _ASCIIDOC and match["reference"]:
+            yield Part(*match.span("reference"), Side.opens, "<", word=True)
+            yield Part(*match.span("title"))
+            yield Part(*match.span("end"), Side.closes, "<", word=True)
         elif match["alone"]:
             yield Part(*match.span(), Side.alone, word=not match[0][-1].isspace())
         else:

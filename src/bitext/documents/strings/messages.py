@@ -218,7 +218,8 @@ class _Message:
     ) -> None:
         self.text, self.to_span, self.markup = text, to_span, markup
         self.breaks = line_breaks(text, syntax)
-        self.has_arguments = bool(_arguments(text, 0, len(text)))
+        has_other_braces = markup in (Markup.texinfo, Markup.latex)
+        self.has_arguments = not has_other_braces and bool(_arguments(text, 0, len(text)))
 
     def spans(self, start: int, end: int, depth: int = 0, *, in_plural: bool = False) -> Iterator[Span]:
         """Yield the spans of a part of the text; `in_plural`: whether `#` stands for a number."""
@@ -334,7 +335,7 @@ def tagged_parts(
     if markup:
         for part in markup_parts(text, start, end, markup):
             if part.side is None:
-                has_tags = markup is not Markup.pod
+                has_tags = markup in (Markup.rst, Markup.markdown, Markup.asciidoc)
                 yield from _tags(text, part.start, part.end, in_plural, breaks, has_tags=has_tags)
             else:
                 yield part

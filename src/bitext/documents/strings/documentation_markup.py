@@ -36,7 +36,7 @@ _REFERENCES = (
 _CONTENTS = (
     (
         Markup.asciidoc,
-        re.compile(r"\b(?:link|xref|linkgit|footnote):[^\s\[\]]{0,500}\[|<<[\w-]{1,200}(?:,[^<>\n]{1,500})?>>"),
+        re.compile(r"\b(?:link|xref|linkgit|footnote):[^\s\[\]]{0,500}\["),
     ),
     (Markup.texinfo, re.compile(r"@(?:code|samp|file|var|option|command|emph|strong|(?:p?x)?ref|uref|url|dots|dfn)\{")),
     (Markup.latex, re.compile(r"\\(?:emph|text[a-z]{2}|ref|cite|url|footnote|label)\{")),

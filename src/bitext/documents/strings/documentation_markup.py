@@ -35,12 +35,6 @@ _REFERENCES = (
 )
 _CONTENTS = (
     (
-        Markup.asciidoc,
-        re.compile(r"\b(?:link|xref|linkgit|footnote):[^\s\[\]]{0,500}\["),
-    ),
-    (Markup.texinfo, re.compile(r"@(?:code|samp|file|var|option|command|emph|strong|(?:p?x)?ref|uref|url|dots|dfn)\{")),
-    (Markup.latex, re.compile(r"\\(?:emph|text[a-z]{2}|ref|cite|url|footnote|label)\{")),
-    (
         Markup.rst,
         re.compile(
             r"(?<![\w`:]):[A-Za-z][\w:+.-]{0,40}:`|\{[A-Za-z][\w:-]{0,40}\}`|(?<![\w`])``[^`\s]|`_{1,2}(?!\w)|\]_(?!\w)|\w::\s*\Z"
@@ -48,6 +42,12 @@ _CONTENTS = (
     ),
     (Markup.pod, re.compile(r"(?<![\w&;])(?:[BCFLSXZU]|[IE](?!<[a-z]{1,6}>\w*</))<(?!/)[^\s<>]")),
     (Markup.markdown, re.compile(r"\]\([^()\s]{1,500}\)|\*\*[^\s*]")),
+    (
+        Markup.asciidoc,
+        re.compile(r"\b(?:link|xref|linkgit|footnote):[^\s\[\]]{0,500}\["),
+    ),
+    (Markup.texinfo, re.compile(r"@(?:code|samp|file|var|option|command|emph|strong|(?:p?x)?ref|uref|url|dots|dfn)\{")),
+    (Markup.latex, re.compile(r"\\(?:emph|text[a-z]{2}|ref|cite|url|footnote|label)\{")),
 )
 
 # An explicit title of a link is translated: `:ref:`the beach <the-beach>``, `` `the house <https://…>`_ ``.

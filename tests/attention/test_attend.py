@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from translucid.attention import (
+    Concat,
     Dot,
     MultiHeadAttention,
     attend,
@@ -125,6 +126,16 @@ def test_a_learned_scale_replaces_the_fixed_one():
     torch.testing.assert_close(attend(query, key, score=score)[1], attend(query, key)[1])
     attend(query, key, score=score)[0].sum().backward()
     assert score.scale.grad != 0
+    torch.testing.assert_close(Dot(scaled=True)(query, key), Dot()(query, key))
+    assert not list(Dot().parameters())
+
+
+def test_fresh_weights_of_the_additive_score_are_uniform_within_the_bounds_of_glorot():
+    score = Concat(64, 16)
+    bound = math.sqrt(6 / (64 + 16))
+    for weight in (score.query.weight, score.key.weight):
+        assert 0.9 * bound < weight.abs().max() <= bound  # 1,024 weights; those of PyTorch's layers are below 1 / 8
+    assert not score.query.bias.any()
 
 
 def test_causal_is_the_causal_mask():

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.optimizer import Muon, Optimizer, inner_matrices, orthogonal
+from translucid.training.optimizer import Muon, NAdam, Optimizer, inner_matrices, orthogonal
 
 SHAPE = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
 
@@ -35,6 +35,27 @@ def test_muon_moves_the_matrices_within_the_layers_and_adam_all_else(tied):
     assert len(muon.param_groups[0]["params"]) == len(inner)
     assert sorted(map(id, moved)) == sorted(map(id, model.parameters()))
     assert inner_matrices(build_model(RecurrentOptions(width=8), 30, 30))
+
+
+def test_kernels_of_convolutions_are_inner_matrices_unless_they_read_colors():
+    of_pixels, of_states = torch.nn.Conv2d(3, 8, 5), torch.nn.Conv2d(8, 4, 3)
+    (inner,) = inner_matrices(torch.nn.Sequential(of_pixels, of_states))
+    assert inner is of_states.weight
+
+
+def test_nadam_leaves_weights_and_moments_as_they_are_where_a_gradient_is_not_finite():
+    ours = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    theirs = deepcopy(ours)
+    optimizer, expected = NAdam([ours], lr=0.1), torch.optim.NAdam([theirs], lr=0.1)
+    for step, finite in enumerate([False, True, True, False, True]):
+        ours.grad = torch.full_like(ours, step + 1.0 if finite else torch.inf)
+        optimizer.step(torch.tensor(finite))
+        if finite:
+            theirs.grad = ours.grad.clone()
+            expected.step()
+        assert torch.equal(ours, theirs), step
+    assert optimizer.state[ours].keys() == expected.state[theirs].keys()
+    assert all(torch.equal(value, expected.state[theirs][name]) for name, value in optimizer.state[ours].items())
 
 
 def test_a_matrix_moves_in_a_direction_made_orthogonal():

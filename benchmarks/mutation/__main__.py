@@ -16,7 +16,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
 from benchmarks.mutation.mutants import ROOMS, Mutant, sample, sample_since
 from benchmarks.mutation.page import RECORD, write_page
@@ -39,22 +41,32 @@ def reason(mutant: Mutant) -> str | None:
     return None
 
 
-def run(mutants: list[Mutant], folder: Path) -> dict[Mutant, Outcome]:
-    """Run the tests on all mutants, one after another."""
-    bench = Bench(folder)
-    limits = {}
-    for place in sorted({place_of(mutant.file) for mutant in mutants}):
+def run(mutants: list[Mutant], folder: Path, processes: int) -> dict[Mutant, Outcome]:
+    """Run the tests on all mutants, several at a time, each on a copy of its own."""
+    benches = SimpleQueue[Bench]()
+    for i in range(processes):
+        benches.put(Bench(folder / str(i)))
+
+    def unchanged(place: str) -> float:
+        bench = benches.get()
         outcome = bench.test(tests_of(place))
+        benches.put(bench)
         if outcome.verdict != "survived":
             raise SystemExit(f"the tests of {place} fail without a change: {outcome.output}")
-        limits[place] = 2 * outcome.seconds + 60
         print(f"{place}: {outcome.seconds:.0f} s unchanged", file=sys.stderr, flush=True)
-    outcomes = {}
-    for number, mutant in enumerate(mutants, start=1):
+        return 2 * outcome.seconds + 60
+
+    def tried(mutant: Mutant) -> Outcome:
+        bench = benches.get()
         outcome = bench.try_out(mutant, limits[place_of(mutant.file)])
-        outcomes[mutant] = outcome
-        print(f"{number}/{len(mutants)} {outcome.verdict:10} {outcome.seconds:4.0f} s  {mutant}", file=sys.stderr)
-    return outcomes
+        benches.put(bench)
+        print(f"{outcome.verdict:10} {outcome.seconds:4.0f} s  {mutant}", file=sys.stderr, flush=True)
+        return outcome
+
+    places = sorted({place_of(mutant.file) for mutant in mutants})
+    with ThreadPoolExecutor(processes) as pool:
+        limits = dict(zip(places, pool.map(unchanged, places), strict=True))
+        return dict(zip(mutants, pool.map(tried, mutants), strict=True))
 
 
 def rooms_of(verdicts: dict[Mutant, str]) -> dict[str, dict[str, float]]:
@@ -75,6 +87,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=150, help="number of mutants, spread evenly over the packages")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample")
     parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=ROOMS)
+    parser.add_argument("--processes", type=int, default=2, help="mutants tried at a time; each needs a core")
     parser.add_argument("--since", metavar="COMMIT", help="only lines that have changed since, in all packages")
     parser.add_argument("--write", action="store_true", help="write the results to docs")
     parser.add_argument("--again", action="store_true", help="only the survivors recorded in docs")
@@ -95,7 +108,7 @@ def main() -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         remaining = [mutant for mutant in mutants if before.get(str(mutant), "survived") == "survived"]
-        outcomes = run(remaining, Path(folder))
+        outcomes = run(remaining, Path(folder), arguments.processes)
     verdicts = {}
     for mutant in mutants:
         verdicts[mutant] = outcomes[mutant].verdict if mutant in outcomes else before[str(mutant)]

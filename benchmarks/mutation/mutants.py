@@ -22,7 +22,7 @@ CORE = ("kernels", "attention", "layers", "models", "training", "decoding", "eva
 AROUND = ("data", "bitext/documents", "bitext/memory", "terminology", "engines", "interop", "api", "serving")
 EXTENSIONS = ("captions", "language")
 ROOMS = CORE + AROUND + EXTENSIONS
-SETTINGS = {"runs/presets.py"}
+SETTINGS = {"runs/presets.py", "captions/presets.py", "language/presets.py"}
 """Tables of chosen numbers: a test could only repeat them."""
 
 OPERATORS = """

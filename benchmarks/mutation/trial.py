@@ -47,6 +47,7 @@ class Bench:
         self.processes = multiprocessing.get_context("forkserver")
         self.processes.set_forkserver_preload(list(NEEDED))
         self.folder, self.sources = folder, folder / "src"
+        folder.mkdir()
         shutil.copytree(SOURCES, self.sources, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(ROOT / "recipes", folder / "recipes")
 

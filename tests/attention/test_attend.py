@@ -37,7 +37,10 @@ def test_initial_weights_follow_glorot():
     for matrix in (heads.query.weight, *heads.key_value.weight.chunk(2)):
         assert 0.98 * limit / math.sqrt(2) < matrix.abs().max() <= limit / math.sqrt(2)
     assert 0.98 * limit < heads.output.weight.abs().max() <= limit
-    for linear in (heads.query, heads.key_value, heads.output):
+    score = Concat(64, 16)
+    for matrix in (score.query.weight, score.key.weight):
+        assert 0.98 * math.sqrt(6 / 80) < matrix.abs().max() <= math.sqrt(6 / 80)
+    for linear in (heads.query, heads.key_value, heads.output, score.query):
         assert not linear.bias.any()
 
 
@@ -128,14 +131,6 @@ def test_a_learned_scale_replaces_the_fixed_one():
     assert score.scale.grad != 0
     torch.testing.assert_close(Dot(scaled=True)(query, key), Dot()(query, key))
     assert not list(Dot().parameters())
-
-
-def test_fresh_weights_of_the_additive_score_are_uniform_within_the_bounds_of_glorot():
-    score = Concat(64, 16)
-    bound = math.sqrt(6 / (64 + 16))
-    for weight in (score.query.weight, score.key.weight):
-        assert 0.9 * bound < weight.abs().max() <= bound  # 1,024 weights; those of PyTorch's layers are below 1 / 8
-    assert not score.query.bias.any()
 
 
 def test_causal_is_the_causal_mask():

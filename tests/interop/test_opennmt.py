@@ -218,8 +218,9 @@ def assert_same_outputs(folder, run, tokens):
         np.testing.assert_allclose(ours, score.log_probs, atol=2e-4)
 
 
-@pytest.mark.parametrize(("write", "arguments"), [(case[0], case[1:]) for case in FOLDERS], ids=str)
-def test_models_of_all_formats_and_converters_are_ctranslate2s(tmp_path, write, arguments):
+@pytest.mark.parametrize("case", FOLDERS, ids=lambda case: "-".join(map(str, case[1:])))
+def test_models_of_all_formats_and_converters_are_ctranslate2s(tmp_path, case):
+    write, *arguments = case
     folder = write(tmp_path / "theirs", *arguments)
     imported, configuration = import_model(folder, tmp_path / "run")
     assert imported.notes == ("all pieces are single characters: texts are split into characters",)

@@ -28,10 +28,10 @@ class Tokens:
     def __init__(self, source, target):
         self.source, self.target = source, target
 
-    def source_pieces(self, ids):
+    def source_labels(self, ids):
         return self.source
 
-    def target_pieces(self, ids):
+    def target_labels(self, ids):
         return self.target
 
 

@@ -2,9 +2,8 @@
 
 python -m benchmarks.official_tests RUN --data FOLDER --tests multi30k-2016 tatoeba --beam 5
 
-BLEU is for all pairs, and for those of which neither side is in the run's training text, compared without case and
-with single spaces. The files of that text must still be there; name them with --train if they have moved. FOLDER has
-the test sets under the names of `TESTS`; others are left out. The sources of the files:
+BLEU is for all pairs, and for those of which neither side is in the run's training text, by its seen-sentence index.
+FOLDER has the test sets under the names of `TESTS`; others are left out. The sources of the files:
 
 - tatoeba-test-v2021-08-07 and tico19-test: Helsinki-NLP/OPUS-MT-testsets, `testsets/eng-spa` and others
 - flores200: the files of FLORES-200's devtest part
@@ -18,7 +17,7 @@ was measured here; a dash is a score that neither list has.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
@@ -27,12 +26,12 @@ from bitext.languages import usual_code
 from bitext.pair import Pair
 from translucid.api.evaluation.scoring import translated
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import read_lines, read_pairs, references_of
+from translucid.data.readers.corpus import read_pairs, references_of
+from translucid.data.seen_sentences import SeenSentences
 from translucid.evaluation.metrics import corpus_scores, without_blank
 from translucid.evaluation.system_table import markdown_table
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.runs.data_options import DataOptions
 
 SYSTEMS = (
     "opus-2019-12-04",
@@ -86,40 +85,18 @@ TESTS = {
 }
 
 
-def normalized(text: str) -> str:
-    """Return a text without case and with single spaces."""
-    return " ".join(text.lower().split())
-
-
-def training_text(options: DataOptions) -> tuple[set[str], set[str]]:
-    """Return the normalized sources and targets of a run's training text.
-
-    Raises:
-        UserError: a file is no longer there.
-    """
-    sources, targets = set[str](), set[str]()
-    for corpus in options.corpora([*options.train, *options.synthetic, *options.mix]):
-        for pair in corpus.pairs():
-            sources.add(normalized(pair.source))
-            targets.add(normalized(pair.target))
-    for file in options.target_text:
-        targets.update(map(normalized, read_lines(file)))
-    return sources, targets
-
-
-def unseen(pairs: Iterable[Pair], text: tuple[set[str], set[str]]) -> list[bool]:
+def unseen(pairs: Sequence[Pair], index: SeenSentences) -> list[bool]:
     """Return for each pair whether neither of its sides is in the training text."""
-    sources, targets = text
-    return [normalized(pair.source) not in sources and normalized(pair.target) not in targets for pair in pairs]
+    return [sides.none for sides in index.look_up(pairs).sides]
 
 
 def row(
-    translator: Translator, name: str, pairs: Sequence[Pair], text: tuple[set[str], set[str]], *, beam: int, split: bool
+    translator: Translator, name: str, pairs: Sequence[Pair], index: SeenSentences, *, beam: int, split: bool
 ) -> tuple[list[str], list[str]]:
     """Translate a test set; return its row of the table, and sacreBLEU's signatures."""
     options = translator.configuration.decoding_with({"beam": beam})
     outputs = translated(translator, pairs, options, split=split, console=Console(stderr=True))
-    is_unseen = unseen(pairs, text)
+    is_unseen = unseen(pairs, index)
     cells, signatures = [], []
     for kept in ([True] * len(pairs), is_unseen):
         kept_pairs, kept_outputs = list(compress(pairs, kept)), list(compress(outputs, kept))
@@ -141,16 +118,12 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--data", type=Path, required=True, help="the folder of test sets")
     parser.add_argument("--tests", nargs="+", default=[], help=f"beginnings of names: {', '.join(TESTS)}")
-    parser.add_argument("--train", nargs="+", help="the training text, if its files have moved")
     parser.add_argument("--languages", help="of the run, such as en-es, if it does not know them")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--lines", choices=["sentences", "whole"], default="sentences")
     arguments = parser.parse_args()
     translator = Translator.load(arguments.run, "cpu")
     options = translator.configuration.data
-    if arguments.train:
-        moved = {"train": arguments.train, "synthetic": [], "mix": [], "target_text": []}
-        options = options.model_copy(update=moved)
     languages = tuple(arguments.languages.split("-")) if arguments.languages else options.languages
     codes = tuple(usual_code(code) if code else None for code in languages)
     names = [name for name, test in TESTS.items() if test.languages == codes]
@@ -158,7 +131,9 @@ def main() -> None:
         names = [name for name in names if name.startswith(tuple(arguments.tests))]
     if not names:
         raise SystemExit(f"no test set is in the languages {'-'.join(map(str, codes))}")
-    text = training_text(options)
+    index = SeenSentences.of_runs([arguments.run])
+    if index is None:
+        raise SystemExit(f"{arguments.run} has no seen-sentence index: train it again")
     parameters = sum(weight.numel() for weight in translator.model.parameters())
     print(f"{arguments.run}: {parameters / 1e6:.1f} million parameters, beam {arguments.beam}, {arguments.lines}\n")
     rows, signatures = [], dict[str, None]()
@@ -169,7 +144,7 @@ def main() -> None:
             Console(stderr=True).print(f"left out: {error}", soft_wrap=True)
             continue
         cells, test_signatures = row(
-            translator, name, pairs, text, beam=arguments.beam, split=arguments.lines == "sentences"
+            translator, name, pairs, index, beam=arguments.beam, split=arguments.lines == "sentences"
         )
         rows.append(cells)
         signatures |= dict.fromkeys(test_signatures)

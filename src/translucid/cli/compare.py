@@ -183,7 +183,9 @@ def _seen_reports(
     from translucid.data.seen_sentences import SeenSentences
     from translucid.evaluation.report import SeenReport
 
-    further = [[text or "" for text in texts] for texts in references.sets[1:]]
+    further = []
+    for reference_set in references.sets[1:]:
+        further.append([text or "" for text in reference_set])
     seen = []
     others = [True] * len(pairs)
     for system in systems:

@@ -45,7 +45,9 @@ def is_title(text: str) -> bool:
     """Return whether all longer words of a text begin with a capital, and more than one does."""
     words = list(filter(str.isalpha, (word.strip(EDGE_SIGNS) for word in text.split())))
     longer_words = [word for word in words if len(word) >= TITLE]
-    return sum(word[0].isupper() for word in words) > 1 and all(word[0].isupper() for word in longer_words)
+    if not all(word[0].isupper() for word in longer_words):
+        return False
+    return sum(word[0].isupper() for word in words) > 1
 
 
 def in_lower_case(
@@ -83,8 +85,11 @@ def in_lower_case(
 def put_in_capitals(text: str, syntax: Syntax) -> str:
     """Return a text in capitals, without its parts such as placeholders, which stay."""
     letters = _without_parts(text, syntax)
-    signs = zip(text, letters, strict=True)
-    return "".join(sign.upper() if letter == sign else sign for sign, letter in signs)
+    written = []
+    for sign, letter in zip(text, letters, strict=True):
+        is_of_part = letter != sign
+        written.append(sign if is_of_part else sign.upper())
+    return "".join(written)
 
 
 def _without_parts(text: str, syntax: Syntax) -> str:
@@ -98,7 +103,9 @@ def _capitalized(word: str) -> str:
 
 def _names(texts: Iterable[str], tokenizer: Tokenizer) -> set[str]:
     """Return the words of texts, capitalized, that need fewer pieces than in lower case."""
-    words = {_capitalized(word) for text in texts for word in _WORD.findall(text)}
+    words = set[str]()
+    for text in texts:
+        words.update(map(_capitalized, _WORD.findall(text)))
     sizes = _sizes([*words, *map(str.lower, words)], tokenizer)
     return {word for word in words if sizes[word] < sizes[word.lower()]}
 

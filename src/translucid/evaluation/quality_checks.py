@@ -163,7 +163,7 @@ class QualityChecks:
 def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
     """Return the scripts of source pieces with two or more letters, and those of many single letters.
 
-    A vocabulary of single characters has no longer pieces.
+    If all pieces of the vocabulary are single characters, one letter of a script is enough.
     """
     single: dict[str | None, int] = {}
     scripts: set[str | None] = set()

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import torch
 import yaml
@@ -156,6 +156,15 @@ class _Usual:
         return cls("Keras", heads, positions="sinusoidal-halves", layer_norm_eps=1e-3)
 
 
+class _Reading(NamedTuple):
+    """A model that is read."""
+
+    state: StateDict
+    description: Description
+    guesses: _Guesses
+    usual: _Usual
+
+
 def from_pytorch(path: Path) -> Imported:
     """Read a model of PyTorch.
 
@@ -177,8 +186,9 @@ def from_pytorch(path: Path) -> Imported:
         state = StateDict(keras.tensors, weights)
     else:
         state = StateDict(read_state_dict(weights, description.state_dict), weights)
-    model, tensors = _network(state, description, guesses, usual)
-    embeddings = _embeddings(state, description, model, tensors, guesses, usual)
+    reading = _Reading(state, description, guesses, usual)
+    model, tensors = _network(reading)
+    embeddings = _embeddings(reading, model, tensors)
     state.refuse_problems()
     source, target, models = _vocabularies(file, description, embeddings, guesses)
     shared = source is target and torch.equal(embeddings["source"], embeddings["target"])
@@ -328,10 +338,9 @@ def _stacks(state: StateDict) -> dict[str, tuple[str, int]]:
     return stacks
 
 
-def _network(
-    state: StateDict, description: Description, guesses: _Guesses, usual: _Usual
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _network(reading: _Reading) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the options of the model, and the weights of its blocks by our names."""
+    state, description, guesses, usual = reading
     stacks = _stacks(state)
     first = f"{stacks['encoder'][0]}.layers.0"
     width, inner = _size(state, f"{first}.norm1.weight"), _size(state, f"{first}.linear1.weight")
@@ -387,10 +396,8 @@ def _block(state: StateDict, theirs: str, ours: str, width: int, inner: int) -> 
         weight = state.take(f"{their_name}.in_proj_weight", 3 * heads_width, width)
         bias = state.take_bias(f"{their_name}.in_proj_bias", 3 * heads_width)
         for kind, tensor in (("weight", weight), ("bias", bias)):
-            tensors[f"{name}.query.{kind}"], tensors[f"{name}.key_value.{kind}"] = (
-                tensor[:heads_width],
-                tensor[heads_width:],
-            )
+            tensors[f"{name}.query.{kind}"] = tensor[:heads_width]
+            tensors[f"{name}.key_value.{kind}"] = tensor[heads_width:]
         tensors |= _linear(state, f"{their_name}.out_proj", f"{name}.output", width, heads_width)
         tensors |= _norm(state, f"{theirs}.norm{number + 1}", f"{ours}.residuals.{number}.norm", width)
     tensors |= _linear(state, f"{theirs}.linear1", f"{ours}.feed_forward.inner", inner, width)
@@ -420,23 +427,20 @@ _ROLES = {
 """How the names of tensors outside the Transformer begin or end, in the order in which they are compared."""
 
 
-def _embeddings(
-    state: StateDict,
-    description: Description,
-    model: dict[str, Any],
-    tensors: dict[str, Tensor],
-    guesses: _Guesses,
-    usual: _Usual,
-) -> dict[str, Tensor]:
+def _embeddings(reading: _Reading, model: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the matrices [V, D] of `source`, `target` and `output`; learned positions are added to `tensors`."""
-    width, roles = model["width"], _named_roles(state, description)
+    state, guesses = reading.state, reading.guesses
+    width, roles = model["width"], _named_roles(state, reading.description)
     matrices = {}
     for name in sorted(state.unused):
         tensor = state.tensors[name]
         if tensor.dim() >= 2 and tensor.numel() and math.prod(tensor.shape[-1:]) == width:
             matrices[name] = tensor.reshape(-1, width)
     given = {*roles.values()}
-    free = {role: [name for name in matrices if name not in given and _role(name) == role] for role in (*_ROLES, "")}
+    free: dict[str, list[str]] = {role: [] for role in (*_ROLES, "")}
+    for name in matrices:
+        if name not in given:
+            free[_role(name)].append(name)
     embeddings = free["source"] + free["target"] + free[""]
     if len(embeddings) == 1:
         free["source"] = free["target"] = embeddings
@@ -454,7 +458,7 @@ def _embeddings(
         state.unused.discard(roles[role])
     state.output = roles["output"].removesuffix(".weight")
     state.unused.discard(f"{state.output}.bias")
-    _positions(state, description, model, tensors, guesses, usual, _position_names(roles, free["positions"], state))
+    _positions(reading, model, tensors, _position_names(roles, free["positions"], state))
     return {role: matrices[roles[role]] for role in ("source", "target", "output")}
 
 
@@ -492,16 +496,9 @@ def _position_names(roles: Mapping[str, str], free: list[str], state: StateDict)
     return names
 
 
-def _positions(
-    state: StateDict,
-    description: Description,
-    model: dict[str, Any],
-    tensors: dict[str, Tensor],
-    guesses: _Guesses,
-    usual: _Usual,
-    names: list[str],
-) -> None:
+def _positions(reading: _Reading, model: dict[str, Any], tensors: dict[str, Tensor], names: list[str]) -> None:
     """Find the kind of the positions; learned ones are added to the weights."""
+    state, description, guesses, usual = reading
     width = model["width"]
     if not names:
         model["positions"] = guesses.take("positions", description.positions, usual.positions)

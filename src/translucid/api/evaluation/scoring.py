@@ -106,7 +106,9 @@ def index_of(translator: AnyTranslator) -> SeenSentences | None:
     else:
         assert isinstance(translator, Translator)
         steps = [translator]
-    folders = [folder.path for step in steps for folder, _ in step.loaded.ensemble.runs]
+    folders = []
+    for step in steps:
+        folders += [folder.path for folder, _ in step.loaded.ensemble.runs]
     return SeenSentences.of_runs(dict.fromkeys(folders))
 
 

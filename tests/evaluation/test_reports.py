@@ -5,16 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from bitext.pair import Pair
 from tests.rendered import rendered
 from translucid.captions.caption_scores import CaptionScores
 from translucid.captions.caption_scoring import CaptionEvaluation
 from translucid.captions.pointing import KindScore
+from translucid.data.seen_sentences import SeenSentences, SeenSentencesBuilder, hashes_of
 from translucid.data.stores.store import Size
 from translucid.evaluation import comparing
 from translucid.evaluation.breakdown import FrequencyRow, LengthRow
 from translucid.evaluation.comparing import Comparison, DifferingSentence, MetricRow
 from translucid.evaluation.metrics import CorpusScore
-from translucid.evaluation.report import Evaluation, ForcedScores
+from translucid.evaluation.report import Evaluation, ForcedScores, SeenReport
 from translucid.evaluation.system_table import Row, Score, SystemTable
 from translucid.language.scores import TextScores, mean_scores
 from translucid.terminology.glossary import terms_of
@@ -265,3 +267,13 @@ def test_the_terms_of_a_test_set_are_counted():
     texts = ["la casa y el gato", "dos perro aquí hoy"]
     score = TermScore.of(terms, ["The house, the dog", "two dog"], texts, [texts], 1.5, "es")
     assert score == TermScore(3, 2, 0, 1, pytest.approx(100), pytest.approx(100), 1.5)
+
+
+def test_pairs_of_which_only_the_reference_was_seen_are_not_among_the_others(tmp_path):
+    builder = SeenSentencesBuilder()
+    builder.add(hashes_of(["It rains."]), hashes_of(["Llueve."]))
+    builder.write(tmp_path, "text")
+    pairs = [Pair("Rain falls.", "Llueve."), Pair("It snows.", "Nieva.")]
+    seen = SeenSentences.of_runs([tmp_path]).look_up(pairs)
+    report = SeenReport.of(seen, ["Cae lluvia.", "Nieva."], [["Llueve.", "Nieva."]])
+    assert (report.counts["source"], report.counts["reference"], report.counts["pair"], report.others) == (0, 1, 0, 1)

@@ -13,10 +13,10 @@ keras = pytest.importorskip("keras")
 h5py = pytest.importorskip("h5py")
 from keras import layers, ops  # noqa: E402
 
+from tests.interop.test_pytorch import refuse_in_one_line  # noqa: E402
 from translucid.api.translator import Translator  # noqa: E402
 from translucid.decoding.decoding_options import DecodingOptions  # noqa: E402
 from translucid.decoding.search import search  # noqa: E402
-from translucid.ground.errors import UserError  # noqa: E402
 from translucid.ground.special import SPECIAL  # noqa: E402
 from translucid.interop.importing import import_model  # noqa: E402
 from translucid.layers.positions import sinusoidal_positions  # noqa: E402
@@ -252,14 +252,7 @@ def linked(folder):
     ],
 )
 def test_bad_files_are_refused_in_one_line(damage, message, theirs, tmp_path):
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    for file in theirs.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    damage(folder)
-    with pytest.raises(UserError, match=message) as error:
-        import_model(folder, tmp_path / "run")
-    assert "\n" not in str(error.value)
+    refuse_in_one_line(theirs, tmp_path, damage, message)
 
 
 def change(folder, **changes):

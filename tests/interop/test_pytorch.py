@@ -296,9 +296,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_models_are_refused_in_one_line(case, theirs, tmp_path):
-    damage, message = BAD[case]
+def refuse_in_one_line(theirs, tmp_path, damage, message):
+    """Damage a copy of a model's folder, and check that its import fails with one line."""
     folder = tmp_path / "theirs"
     folder.mkdir()
     for file in theirs.iterdir():
@@ -307,6 +306,11 @@ def test_bad_models_are_refused_in_one_line(case, theirs, tmp_path):
     with pytest.raises(UserError, match=message) as error:
         import_model(folder, tmp_path / "run")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_models_are_refused_in_one_line(case, theirs, tmp_path):
+    refuse_in_one_line(theirs, tmp_path, *BAD[case])
     assert not (tmp_path / "run" / "config.yaml").exists()
 
 

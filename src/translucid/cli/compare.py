@@ -85,7 +85,7 @@ def compare(
 
     BLEU, chrF, chrF++ and TER and the two tests of their differences are sacreBLEU's: paired bootstrap resampling with
     1,000 samples and approximate randomization with 10,000. A p-value is the probability of a difference as large
-    between systems that are equally good. Runs translate each line as it is, as with `translucid evaluate`.
+    between systems that are equally good. Runs translate sentence by sentence, as with `translucid evaluate`.
 
     Each occurrence of a word that translation and reference share is correct. F1 of words is reported by their
     frequency in the text of --frequencies, which is best the training text.

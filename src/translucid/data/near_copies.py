@@ -161,6 +161,26 @@ class _Side:
         return distances, lines
 
 
+class _Hits:
+    """Those of some hashes that occur among others; each of these takes a binary search."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        self.hashes = hashes
+        self.distinct, self._rows = np.unique(hashes, return_inverse=True)
+        self._found = np.zeros(len(self.distinct), np.bool_)
+
+    def add(self, others: Hashes) -> None:
+        """Compare other hashes."""
+        if len(self.distinct):
+            places = np.minimum(np.searchsorted(self.distinct, others), len(self.distinct) - 1)
+            self._found[places[self.distinct[places] == others]] = True
+
+    @property
+    def rows(self) -> NDArray[np.bool_]:
+        """Whether each hash has occurred; that of a blank text never has."""
+        return self._found[self._rows] & (self.hashes != 0)
+
+
 @dataclass(frozen=True)
 class SideOverlap:
     """What one side of a test set shares with the training text."""
@@ -278,25 +298,22 @@ def _overlap(train: Callable[[], Iterable[Pair]], test: Sequence[Pair], on_pairs
     texts = sources_of(test), targets_of(test)
     sides = [_Side(side) for side in texts]
     hashes = [hashes_of(side) for side in texts]
-    pairs = pair_hashes(*hashes)
-    has = [np.zeros(len(test), np.bool_) for _ in range(3)]
+    hits = [_Hits(side) for side in (*hashes, pair_hashes(*hashes))]
     line = 0
     for chunk in batched(train(), _CHUNK):
         train_texts = sources_of(chunk), targets_of(chunk)
         train_hashes = [hashes_of(side) for side in train_texts]
-        for flags, of_test, of_train in zip(
-            has, (*hashes, pairs), (*train_hashes, pair_hashes(*train_hashes)), strict=True
-        ):
-            flags |= np.isin(of_test, of_train) & (of_test != 0)
+        for hit, of_train in zip(hits, (*train_hashes, pair_hashes(*train_hashes)), strict=True):
+            hit.add(of_train)
         for index, side in enumerate(sides):
             for number, text in enumerate(train_texts[index], line + 1):
                 side.add(number, text)
         line += len(chunk)
         on_pairs(len(chunk))
     overlaps = []
-    for side, side_texts, equal in zip(sides, texts, has, strict=False):
+    for side, side_texts, hit in zip(sides, texts, hits, strict=False):
         side.finish()
         is_long = np.array([len(words_of(text)) >= LONG for text in side_texts], np.bool_)
-        overlaps.append(SideOverlap(equal, *side.nearest(len(test)), is_long))
+        overlaps.append(SideOverlap(hit.rows, *side.nearest(len(test)), is_long))
     both = (hashes[0] != 0) & (hashes[1] != 0)
-    return Overlap(overlaps[0], overlaps[1], has[2] & both)
+    return Overlap(overlaps[0], overlaps[1], hits[2].rows & both)

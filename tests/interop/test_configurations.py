@@ -211,7 +211,7 @@ def test_a_damaged_index_is_refused(tmp_path, index, message):
     [
         ({"a": 1}, "holds more than weights. Use the model's safetensors."),
         ([torch.ones(1)], "holds more than weights. Use the model's safetensors."),
-        ({"a": print}, "holds more than weights, or is damaged. Use the model's safetensors."),
+        ({"a": len}, "holds more than weights, or is damaged. Use the model's safetensors."),
     ],
 )
 def test_a_file_of_pytorch_has_weights_alone(tmp_path, content, message):

@@ -112,7 +112,7 @@ def prepared(trial: Trial, data: Path, count: int, quick: bool) -> None:
 def methods(trial: Trial) -> dict[str, tuple[list[str | Path], list[str]]]:
     """Return the options and settings of each method, by name."""
     language, elmo = trial / "language", trial / "elmo"
-    halves: list[str | Path] = ["--init-encoder", language, "--init-decoder", language]
+    halves: list[str | Path] = ["--init-from", f"encoder={language}", "--init-from", f"decoder={language}"]
     text: list[str | Path] = ["--target-text", trial / "es.txt"]
     back_translation: list[str | Path] = ["--synthetic", trial / "synthetic.tsv"]
     features: list[str | Path] = ["--elmo", elmo]
@@ -144,7 +144,7 @@ def run(trial: Trial, only: Sequence[str]) -> list[dict[str, Any]]:
     base = ["low-resource", "--train", trial / "pairs.tsv", "--valid", trial / "dev.tsv"]
     texts = [trial / "en.txt", trial / "es.txt"]
     minutes_spent = trial.train("language", "--model", "lm-transformer", "--train", *texts, settings=LANGUAGE)
-    halves = ["--init-encoder", trial / "language", "--init-decoder", trial / "language"]
+    halves = ["--init-from", f"encoder={trial}/language", "--init-from", f"decoder={trial}/language"]
     options_reverse = [*halves, "--target-text", trial / "en.txt"]
     reverse = ["data.reverse=true", "data.weights=[1,1]"]
     minutes_spent += trial.train("reverse", *base, *options_reverse, settings=reverse, updates=trial.updates)

@@ -86,6 +86,7 @@ def _commands(node, path=()):
     [
         ("translate RUN text --with OTHER", "--with", "--ensemble"),
         ("train --from runs/es --train a.tsv --out r", "--from", "--init-from"),
+        ("train --init-encoder lm --train a.tsv --out r", "--init-encoder", "--init-from encoder=RUN"),
         ("translate RUN a.txt --again --output b.txt", "--again", "--retranslate"),
         ("memory learn m --again", "--again", "--relearn"),
         ("generate RUN text --considered 3", "--considered", "--top-candidates"),
@@ -123,6 +124,7 @@ def test_what_a_command_never_had_gets_no_current_form(call, line):
     [
         ("TRANSLUCID_TRANSLATE_WITH", "TRANSLUCID_TRANSLATE_ENSEMBLE"),
         ("TRANSLUCID_TRAIN_FROM", "TRANSLUCID_TRAIN_INIT_FROM"),
+        ("TRANSLUCID_TRAIN_INIT_DECODER", "TRANSLUCID_TRAIN_INIT_FROM=decoder=RUN"),
         ("TRANSLUCID_PER_DAY", "TRANSLUCID_RATE_LIMIT=N/day"),
         ("TRANSLUCID_DRAW_HEADS_OUT", "TRANSLUCID_DRAW_ATTENTION_OUT."),
         ("TRANSLUCID_TRANSLATE_WRAPPED", "TRANSLUCID_TRANSLATE_LINES=wrapped"),

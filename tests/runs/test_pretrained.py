@@ -59,6 +59,10 @@ def initialized_run(folder, tmp_path):
     return train
 
 
+def halves(encoder, decoder=None):
+    return ["--init-from", f"encoder={encoder}", "--init-from", f"decoder={decoder or encoder}"]
+
+
 def load_model(run_folder):
     tokenizer = run_folder.tokenizer()
     return run_folder.load_sequence_model(run_folder.configuration(), tokenizer).eval(), tokenizer
@@ -70,9 +74,7 @@ def load_model(run_folder):
 def test_a_decoder_starts_as_its_language_model(initialized_run, folder, preset, model):
     run_folder = folder / f"{preset}-both"
     model_arguments = ["--model", model] if model else []
-    translator, tokenizer = load_model(
-        initialized_run(*model_arguments, "--init-encoder", run_folder, "--init-decoder", run_folder)
-    )
+    translator, tokenizer = load_model(initialized_run(*model_arguments, *halves(run_folder)))
     language_model, language_tokenizer = load_model(RunFolder(run_folder))
     assert tokenizer.fingerprint == language_tokenizer.fingerprint and tokenizer.joint
     texts = torch.tensor([[2, 9, 17, 30, 12], [2, 40, 8, 21, 9]])
@@ -95,7 +97,7 @@ def test_a_decoder_starts_as_its_language_model(initialized_run, folder, preset,
 def test_an_encoder_begins_with_the_layers_of_its_model_of_language(initialized_run, folder):
     language_tensors, _ = load_tensors(folder / "lm-transformer-both" / "model.safetensors")
     translator_tensors, _ = load_tensors(
-        initialized_run("--model", "tiny", "--init-encoder", folder / "lm-transformer-both").model_file
+        initialized_run("--model", "tiny", "--init-from", f"encoder={folder}/lm-transformer-both").model_file
     )
     for name, tensor in language_tensors.items():
         if name.startswith(("decoder.", "decoder_norm.")):
@@ -107,7 +109,7 @@ def test_an_encoder_begins_with_the_layers_of_its_model_of_language(initialized_
 
 def test_two_models_of_language_bring_two_vocabularies(initialized_run, folder):
     english, spanish = folder / "lm-transformer-en", folder / "lm-transformer-es"
-    translator, tokenizer = load_model(initialized_run("--init-encoder", english, "--init-decoder", spanish))
+    translator, tokenizer = load_model(initialized_run(*halves(english, spanish)))
     assert not tokenizer.joint and not translator.options.share_embeddings
     english_tokenizer, spanish_tokenizer = RunFolder(english).tokenizer(), RunFolder(spanish).tokenizer()
     assert tokenizer.encode_source(["the house"]) == english_tokenizer.encode_target(["the house"])
@@ -120,7 +122,7 @@ def test_two_models_of_language_bring_two_vocabularies(initialized_run, folder):
 
 def test_the_vocabulary_of_a_side_that_begins_anew_is_learned(initialized_run, folder):
     spanish = folder / "lm-transformer-es"
-    _, tokenizer = load_model(initialized_run("--model", "tiny", "--init-decoder", spanish))
+    _, tokenizer = load_model(initialized_run("--model", "tiny", "--init-from", f"decoder={spanish}"))
     assert not tokenizer.joint and tokenizer.tag is None
     assert tokenizer.encode_target(["la casa"]) == RunFolder(spanish).tokenizer().encode_target(["la casa"])
     assert tokenizer.encode_source(["the house"]) != tokenizer.encode_target(["the house"])
@@ -128,7 +130,7 @@ def test_the_vocabulary_of_a_side_that_begins_anew_is_learned(initialized_run, f
 
 def test_elmo_gives_features_to_the_encoder_and_is_frozen(initialized_run, folder):
     elmo, joint = folder / "lm-bilstm-both", folder / "lm-transformer-both"
-    options = ["--elmo", elmo, "--init-encoder", joint, "--init-decoder", joint]
+    options = ["--elmo", elmo, *halves(joint)]
     run_folder = initialized_run(
         *options, settings=["training.learning_rate=0.01", "training.warmup=1", "training.max_steps=3"]
     )
@@ -173,9 +175,26 @@ def test_incompatible_runs_are_refused_in_one_line(folder, encoder, decoder, elm
     assert "\n" not in str(refused.value) and str(folder) in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--init-from", "a", "--init-from", "b"], "--init-from has two runs for the model"),
+        (["--init-from", "decoder=a", "--init-from", "decoder=b"], "--init-from has two runs for the decoder"),
+        (["--init-from", "a", "--init-from", "decoder=b"], "--init-from already says what all of the model"),
+        (["--init-from", "a", "--elmo", "b"], "--init-from already says what all of the model"),
+    ],
+)
+def test_two_runs_for_a_part_are_refused(folder, tmp_path, monkeypatch, capfd, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").symlink_to(folder / "lm-transformer-both")
+    (tmp_path / "b").symlink_to(folder / "lm-bilstm-both")
+    assert run(["train", *options, "--train", str(folder / "pairs.tsv"), "--out", "run"]) == 2
+    assert message in capfd.readouterr().err
+
+
 def test_a_run_resumes_without_the_runs_that_initialized_it(initialized_run, folder, tmp_path, capfd):
     joint = folder / "lm-transformer-both"
-    run_folder = initialized_run("--model", "tiny", "--init-encoder", joint, "--init-decoder", joint)
+    run_folder = initialized_run("--model", "tiny", *halves(joint))
     assert run(["train", "--resume", "--out", str(run_folder.path), "--no-tune", "--set", "training.max_steps=2"]) == 0
     changed_setting = f"training.init_encoder={folder / 'lm-transformer-en'}"
     assert run(["train", "--resume", "--out", str(run_folder.path), "--set", changed_setting]) == 2

@@ -53,11 +53,11 @@ STARTS = {
     "from, more pieces": [*FROM, "--set", "data.tokenizer.added=5"],
     "from, reserved pieces": [*FROM, "--set", "data.placeholders=0.2"],
     "from, mixed": [*FROM, "--mix", "valid.tsv=0.5", "--valid-general", "pairs.tsv", "--set"],
-    "encoder": ["--init-encoder", "lm-transformer", *PAIRS, "--set"],
-    "decoder": ["--init-decoder", "lm-transformer", *PAIRS, "--set"],
-    "both halves": ["--init-encoder", "lm-lstm", "--init-decoder", "lm-lstm", *PAIRS, "--set"],
+    "encoder": ["--init-from", "encoder=lm-transformer", *PAIRS, "--set"],
+    "decoder": ["--init-from", "decoder=lm-transformer", *PAIRS, "--set"],
+    "both halves": ["--init-from", "encoder=lm-lstm", "--init-from", "decoder=lm-lstm", *PAIRS, "--set"],
     "elmo": ["--model", "tiny", "--elmo", "lm-bilstm", *PAIRS, "--set", *TRANSFORMER[:3], *LAYERS, VOCABULARY],
-    "target text": ["--init-decoder", "lm-transformer", "--target-text", "valid.txt", *PAIRS, "--set"],
+    "target text": ["--init-from", "decoder=lm-transformer", "--target-text", "valid.txt", *PAIRS, "--set"],
     "language, lstm": ["--model", "lm-lstm", *TEXTS, "--set", *LANGUAGE["lm-lstm"]],
     "language, bilstm": ["--model", "lm-bilstm", *TEXTS, "--set", *LANGUAGE["lm-bilstm"]],
     "language, from": ["--init-from", "lm-lstm", *TEXTS, "--set", *WINDOW],
@@ -211,8 +211,9 @@ def test_the_weights_that_it_begins_with_are_in_the_model(name, killed_early, tm
     killed_early(name, tmp_path / "run")
     tensors = with_prefix("model.", RunFolder(tmp_path / "run").load_state()[0])
     ours = [tensor for tensor in tensors.values() if tensor.dim() > 1]
-    options = ("--init-from", "--init-encoder", "--init-decoder", "--elmo")
-    for source in {value for option, value in pairwise(start) if option in options}:
+    for source in {
+        value.rpartition("=")[2] for option, value in pairwise(start) if option in ("--init-from", "--elmo")
+    }:
         theirs = [tensor for tensor in load_tensors(Path(source) / "model.safetensors")[0].values() if tensor.dim() > 1]
         matched = sum(_any_begins_with(ours, tensor) for tensor in theirs)
         # An encoder does not use the output layer of a bidirectional language model.

@@ -20,6 +20,8 @@ FORMER_OPTIONS = {
     "--no-sample": "--beam 1",
     "--inflect-terms": "--terms-mode inflect",
     "--terms-mode auto": "the default; leave it out",
+    "train --init-encoder": "--init-from encoder=RUN",
+    "train --init-decoder": "--init-from decoder=RUN",
     "translate --again": "--retranslate",
     "translate --output-dir": "--output FOLDER/",
     "translate --wrapped": "--lines wrapped",

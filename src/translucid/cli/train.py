@@ -146,33 +146,44 @@ class DataFiles(NamedTuple):
 class Initialization(NamedTuple):
     """Initialization."""
 
-    init_from: Annotated[Path | None, option.run("Start from the tokenizer and the weights of this run.")] = None
+    init_from: Annotated[
+        list[Path] | None,
+        Option(
+            metavar="RUN|PART=RUN",
+            help="Start from the tokenizer and the weights of this run. encoder=RUN, decoder=RUN: start a part of a "
+            "translator from a language model. Repeat it for both parts.",
+        ),
+    ] = None
     valid_general: Annotated[list[str] | None, option.files("Validation pairs that guard against forgetting.")] = None
-    init_encoder: Annotated[Path | None, option.run("Start the encoder from this language model.")] = None
-    init_decoder: Annotated[Path | None, option.run("Start the decoder from this language model.")] = None
     elmo: Annotated[Path | None, option.run("Give the encoder the word embeddings of this lm-bilstm, too.")] = None
 
     def settings_for(self, preset: str | None) -> dict[str, Any] | None:
         """Return the settings that the model inherits from other runs; None if there are none.
 
         Raises:
-            UserError: the runs do not go together, or do not fit the preset.
+            UserError: a run can't be read, or the runs do not go together, or do not fit the preset.
         """
+        from translucid.interop.run_resolution import resolve_run
         from translucid.runs.initialization import Pretrained, settings_from
         from translucid.runs.run_folder import RunFolder
 
-        folders = []
-        for run in (self.init_encoder, self.init_decoder, self.elmo):
-            folders.append(RunFolder(run) if run else None)
-        if self.init_from and any(folders):
+        parts: dict[str, RunFolder] = {}
+        for value in map(str, self.init_from or ()):
+            part, equals, run = value.partition("=")
+            if not equals or part not in ("encoder", "decoder"):
+                part, run = "model", value
+            if part in parts:
+                raise UserError(f"--init-from has two runs for the {part}", fix="Leave one of them out.")
+            parts[part] = RunFolder(resolve_run(Path(run)))
+        if self.elmo:
+            parts["elmo"] = RunFolder(self.elmo)
+        if "model" not in parts:
+            return Pretrained(**parts).settings(preset) if parts else None
+        if len(parts) > 1:
             raise UserError(
                 "--init-from already says what all of the model begins with", fix="Leave the other runs out."
             )
-        if self.init_from:
-            return settings_from(self.init_from, preset)
-        if any(folders):
-            return Pretrained(*folders).settings(preset)
-        return None
+        return settings_from(parts["model"].path, preset)
 
 
 @with_examples(__doc__)

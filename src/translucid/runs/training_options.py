@@ -20,9 +20,9 @@ class TrainingOptions(OptionGroup):
     begin_from: str | None = None
     """The run whose tokenizer and weights initialize this one; `train --init-from` sets it."""
     init_encoder: str | None = None
-    """The run of a language model that initializes a translator's encoder; `train --init-encoder` sets it."""
+    """The run of a language model that initializes a translator's encoder; `train --init-from encoder=RUN` sets it."""
     init_decoder: str | None = None
-    """The run of a language model that initializes a translator's decoder; `train --init-decoder` sets it."""
+    """The run of a language model that initializes a translator's decoder; `train --init-from decoder=RUN` sets it."""
     elmo: str | None = None
     """The run of lm-bilstm whose representations a translator's encoder reads; `train --elmo` sets it."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)

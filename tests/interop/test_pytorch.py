@@ -25,6 +25,7 @@ from translucid.layers.positions import sinusoidal_positions
 
 SPECIAL_WORDS = ["<unk>", "<pad>", "<bos>", "<eos>"]
 UNK, PAD, BOS, EOS = range(4)
+NOT_WORDS = " ", "<bos>", "<eos>"
 LETTERS = [*SPECIAL_WORDS, " ", "-", *"abcdefgh"]
 WORDS = [*SPECIAL_WORDS, "a", "man", "in", "the", "hat", ".", ",", "don", "n't", "dog", "'s"]
 OTHER = [*SPECIAL_WORDS, "ein", "mann", "im", "hut", ".", "hund"]
@@ -102,14 +103,20 @@ VARIANTS = {
     "the tutorial's": ({"batch_first": False}, {"heads": 4}, LETTERS, LETTERS[:12]),
     "norm_first, gelu, without bias": (
         {"norm_first": True, "activation": "gelu", "bias": False, "shared": True, "tied": True},
-        {"heads": 4, "norm_first": True, "activation": "gelu", "target_vocabulary": None},
+        {"heads": 4, "norm_first": True, "activation": "gelu", "target_vocabulary": None, "source_start": False},
         WORDS,
         WORDS,
     ),
-    "learned positions, no final norm": (
+    "learned positions, no final norm, sources without start and end": (
         {"final": False, "tied": True, "scaled": False, "table": torch.randn(40, 16)},
-        {"heads": 4, "scale_embeddings": False, "source_start": False, "names": {"output": "generator"}},
-        WORDS,
+        {
+            "heads": 4,
+            "scale_embeddings": False,
+            "source_start": False,
+            "source_end": False,
+            "names": {"output": "generator"},
+        },
+        [word for word in WORDS if word not in ("<bos>", "<eos>")],
         OTHER,
     ),
 }
@@ -141,11 +148,16 @@ def test_tokens_probabilities_greedy_and_beam_are_those_of_pytorch(variant, tmp_
     searched = DecodingOptions(max_length_ratio=0, max_length_extra=8, max_loops=0)
     with torch.no_grad():
         for number in range(10):
-            words = generator.choices([word for word in sources[4:] if word != " "], k=generator.randint(1, 7))
+            words = generator.choices(
+                [word for word in sources[2:] if word not in NOT_WORDS], k=generator.randint(1, 7)
+            )
             if number == 0:
                 words = ["ä", "ö", *words]  # two that the vocabulary lacks
             rows = [sources.index(word) if word in sources else UNK for word in words]
-            rows = [*([BOS] if description.get("source_start", True) else []), *rows, EOS]
+            if description.get("source_start", True):
+                rows.insert(0, BOS)
+            if description.get("source_end", True):
+                rows.append(EOS)
             (ids,) = ours.tokenizer.encode_source([space.join(words)])
             source = torch.tensor([[*ids, SPECIAL.end]])
             for beam in (1, 3):
@@ -285,6 +297,10 @@ BAD = {
     "no start": (
         lambda f: change(f, special_tokens={"start": "<start>"}),
         r"special_tokens.start: the vocabularies do not have <start>",
+    ),
+    "no end in the target": (
+        lambda f: change(f, special_tokens={"end": "</s>"}, source_end=False),
+        r"special_tokens.end: target_vocabulary does not have </s>",
     ),
     "a name": (lambda f: change(f, names={"output": "head"}), r"there is no matrix 'head.weight' with 16 columns"),
     "not JSON": (lambda f: (f / "model.json").write_text("{"), r"model.json: is not JSON"),

@@ -14,7 +14,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,7 +55,10 @@ _Words: TypeAlias = Annotated[list[str], Field(min_length=1)] | str
 
 
 class SpecialNames(OptionGroup):
-    """The entries of the vocabularies that are not part of texts."""
+    """The entries of the vocabularies that are not part of texts.
+
+    The source's vocabulary may lack the start or end token if sources do not have it.
+    """
 
     unknown: str | None = None
     pad: str | None = None
@@ -190,14 +193,16 @@ def from_pytorch(path: Path) -> Imported:
     model, tensors = _network(reading)
     embeddings = _embeddings(reading, model, tensors)
     state.refuse_problems()
-    source, target, models = _vocabularies(file, description, embeddings, guesses)
+    start = guesses.take("source_start", description.source_start, usual.source_start)
+    end = guesses.take("source_end", description.source_end, usual.source_end)
+    in_target_only = {kind for kind, is_read in (("start", start), ("end", end)) if not is_read}
+    source, target, models = _vocabularies(file, description, embeddings, guesses, in_target_only)
     shared = source is target and torch.equal(embeddings["source"], embeddings["target"])
     bias = state.tensors.get(f"{state.output}.bias")
     if bias is not None and bias.shape != embeddings["output"].shape[:1]:
         raise UserError(f"{state.output}.bias has another size than the output", file=weights)
     tensors |= vocabulary_weights(source, target, embeddings, bias)
-    start = guesses.take("source_start", description.source_start, usual.source_start)
-    if not guesses.take("source_end", description.source_end, usual.source_end):
+    if not end:
         model["source_end"] = False
     model |= {
         "share_embeddings": shared,
@@ -520,16 +525,23 @@ def _positions(reading: _Reading, model: dict[str, Any], tensors: dict[str, Tens
 
 
 def _vocabularies(
-    file: Path, description: Description, embeddings: Mapping[str, Tensor], guesses: _Guesses
+    file: Path,
+    description: Description,
+    embeddings: Mapping[str, Tensor],
+    guesses: _Guesses,
+    in_target_only: Collection[str],
 ) -> tuple[Vocabulary, Vocabulary, list[bytes]]:
-    """Return both vocabularies, one object if they are the same, and their SentencePiece models."""
+    """Return both vocabularies, one object if they are the same, and their SentencePiece models.
+
+    The source's vocabulary may lack the special tokens `in_target_only`.
+    """
     lists = {"source": _words(file, description.source_vocabulary)}
     lists["target"] = lists["source"]
     if description.target_vocabulary is not None:
         lists["target"] = _words(file, description.target_vocabulary)
     else:
         guesses.lines.append("target_vocabulary: that of the source")
-    special = _special_names(file, description, lists, guesses)
+    special = _special_names(file, description, lists, guesses, in_target_only)
     cutting = _cutting(description, lists, special, guesses)
     lower = guesses.take("lower_case", description.lower_case, False)
     one_list = lists["source"] == lists["target"] and cutting["source"] == cutting["target"]
@@ -586,16 +598,23 @@ def _words_of_json(content: Any) -> Any:
 
 
 def _special_names(
-    file: Path, description: Description, lists: Mapping[str, list[str]], guesses: _Guesses
+    file: Path,
+    description: Description,
+    lists: Mapping[str, list[str]],
+    guesses: _Guesses,
+    in_target_only: Collection[str],
 ) -> dict[str, str | None]:
-    """Return the spelling of each special token, which is in both vocabularies; there may be no unknown or padding."""
+    """Return the spelling of each special token; there may be no unknown or padding."""
     special: dict[str, str | None] = {}
-    both = {*lists["source"]} & {*lists["target"]}
+    target = {*lists["target"]}
+    both = {*lists["source"]} & target
     for kind, spellings in _SPELLINGS.items():
         given = getattr(description.special_tokens, kind)
-        guess = next((name for name in spellings if name in both), None)
-        if (given or guess) not in both and (given or kind in ("start", "end")):
-            what = f"special_tokens.{kind}: the vocabularies do not have {given or ' or '.join(spellings[:3])}"
+        names = target if kind in in_target_only else both
+        guess = next((name for name in spellings if name in names), None)
+        if (given or guess) not in names and (given or kind in ("start", "end")):
+            where = "target_vocabulary does" if kind in in_target_only else "the vocabularies do"
+            what = f"special_tokens.{kind}: {where} not have {given or ' or '.join(spellings[:3])}"
             raise UserError(what, file=file, fix="Give its spelling, which is the same on both sides.")
         special[kind] = given or guess
     found = {kind: name for kind, name in special.items() if getattr(description.special_tokens, kind) is None}
@@ -636,9 +655,9 @@ def _vocabulary(words: list[str], special: Mapping[str, str | None], *, characte
     for word in words:
         names.append(word.replace(" ", SPACE) if characters else SPACE + word)
     ids = {name: row for row, name in enumerate(names)}
-    rows = {kind: words.index(name) for kind, name in special.items() if name is not None}
+    rows = {kind: words.index(name) for kind, name in special.items() if name in words}
     vocabulary = Vocabulary.of(
-        ids, len(words), pad=rows.get("pad"), unknown=rows.get("unknown"), start=rows["start"], end=rows["end"]
+        ids, len(words), pad=rows.get("pad"), unknown=rows.get("unknown"), start=rows.get("start"), end=rows.get("end")
     )
     if "unknown" in rows:
         vocabulary.names.append(names[rows["unknown"]] if not characters else "⁇")

@@ -255,7 +255,7 @@ class EncodedCorpus:
                 chunk_documents.append(document_numbers(accepted))
             if hashes:
                 originals = [pair.original or pair for pair in accepted]
-                sides = zip(*originals, strict=True) if originals else ((), ())
+                sides = sources_of(originals), targets_of(originals)
                 chunk_hashes.append(np.stack([hashes_of(side) for side in sides]))
         return cls(
             *sources.arrays(),

@@ -110,7 +110,7 @@ def student_configuration(
         overrides[key] = list(map(str, names))
     links = overrides.pop(LINKS, None)
     configuration = configure(overrides)
-    if links and configuration.training.guided_alignment:
+    if links and configuration.training.needs_word_links:
         configuration = configure({**overrides, LINKS: links})
     return configuration
 

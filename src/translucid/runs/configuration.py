@@ -158,9 +158,11 @@ class Configuration(OptionGroup):
                 yield "training.compile is for Transformers that translate or write captions"
             if isinstance(self.model, TransformerOptions) and self.model.elmo:
                 yield "training.compile is not for models with model.elmo"
+        if self.training.prefixes and self.model.reads != "text":
+            yield "training.prefixes is for translators"
         if self.training.guided_alignment:
             yield from self._problems_of_guided_alignment()
-        elif self.data.train_alignments:
+        if self.data.train_alignments and not self.training.needs_word_links:
             yield "data.train_alignments is for training.guided_alignment: set that to 0.1, for instance"
 
     @property
@@ -407,7 +409,7 @@ _FIXED_LATER = (
     "data.reverse", "data.both_directions", "data.mix", "data.terms", "data.placeholders", "training.init_encoder",
     "training.init_decoder", "training.elmo", "training.freeze", "training.l2_sp", "training.distillation_weight",
     "training.adapter_rank", "training.teachers", "training.soft_targets", "training.guided_alignment",
-    "training.guided_layer", "data.context",
+    "training.guided_layer", "training.prefixes", "data.context",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 FIXED_SETTINGS = "a setting that can not change (model, data, seed)"

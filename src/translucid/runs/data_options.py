@@ -48,9 +48,9 @@ class DataOptions(OptionGroup):
     valid: list[str] = Field(default_factory=list)
     """Validation files; without any, up to 1,000 training pairs, or texts, are held out."""
     train_alignments: list[str] = Field(default_factory=list)
-    """For training.guided_alignment: a file of word links for each file of `train`, one line `0-0 1-2` for each pair
-    (source word first). Files without links of their own, as .jsonl files with the field `alignment` have, are linked
-    by statistics."""
+    """For training.guided_alignment and training.prefixes: a file of word links for each file of `train`, one line
+    `0-0 1-2` for each pair (source word first). Files without links of their own, as .jsonl files with the field
+    `alignment` have, are linked by statistics."""
     synthetic: list[str] = Field(default_factory=list)
     """Training files whose sources were written by a model (`translucid data back-translate`); they get a tag."""
     target_text: list[str] = Field(default_factory=list)

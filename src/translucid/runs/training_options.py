@@ -99,6 +99,10 @@ class TrainingOptions(OptionGroup):
     links are those of data.train_alignments, or of statistics."""
     guided_layer: int | None = Field(None, ge=0, le=255)
     """The decoder layer of that head; the last one if not given, and then set when a training begins."""
+    prefixes: float = Field(0.0, ge=0, lt=1)
+    """For translators: the share of the training pairs that are cut in each epoch to a source prefix and the target
+    prefix that is aligned to it, for live translation (docs/training.md). The links are those of data.train_alignments,
+    or of statistics."""
     clip_norm: float = Field(1.0, gt=0, le=MANY)
     """The largest norm of the gradient; longer gradients are scaled down to it."""
     averaging: float = Field(0.999, ge=0, lt=1)
@@ -134,6 +138,11 @@ class TrainingOptions(OptionGroup):
     trackers: list[Literal["tensorboard", "wandb", "mlflow", "trackio"]] = Field(["tensorboard"])
     """Experiment trackers that get the figures of metrics.jsonl: TensorBoard, Weights & Biases, MLflow, Trackio
     (docs/evaluation.md); [] is none."""
+
+    @property
+    def needs_word_links(self) -> bool:
+        """Whether the words of training pairs are linked."""
+        return bool(self.guided_alignment or self.prefixes)
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingOptions:

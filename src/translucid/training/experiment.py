@@ -417,8 +417,8 @@ def _dataset_of_run(
 
 def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -> Corpora:
     texts = not task_of(configuration.model.reads).reads_pairs
-    seed, guided = configuration.training.seed, bool(configuration.training.guided_alignment)
-    return read_corpora(configuration.data, seed, held_out, texts=texts, with_links=guided)
+    training = configuration.training
+    return read_corpora(configuration.data, training.seed, held_out, texts=texts, with_links=training.needs_word_links)
 
 
 def _dataset(configuration: Configuration, corpora: Corpora, console: Console) -> Dataset:

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from translucid.runs.configuration import Configuration
 from translucid.training.dataset import DatasetStep
-from translucid.training.extras.corpus_text import DocumentContext, Placeholders, SubwordDropout, Terms
+from translucid.training.extras.corpus_text import DocumentContext, Placeholders, Prefixes, SubwordDropout, Terms
 from translucid.training.extras.directions import Directions
 from translucid.training.extras.distillation import Distillation, SoftTargets
 from translucid.training.extras.fuzzy_matches import FuzzyMatches
@@ -29,12 +29,13 @@ DATASET_STEPS: dict[str, type[DatasetStep]] = {
     "data.seen_index": SeenIndex,
     "data.placeholders": Placeholders,
     "data.terms": Terms,
-    "training.guided_alignment": WordLinks,
+    "training.needs_word_links": WordLinks,
     "data.fuzzy_matches": FuzzyMatches,
     "data.tokenizer.languages": Directions,
     "training.soft_targets": SoftTargets,
     "data.subword_dropout": SubwordDropout,
     "data.context": DocumentContext,
+    "training.prefixes": Prefixes,
 }
 TRAINING_STEPS: dict[str, type[TrainingStep]] = {
     "training.freeze": FrozenParts,

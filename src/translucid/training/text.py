@@ -164,6 +164,7 @@ class TextDataset:
         texts: Sequence[Pair] = pairs
         for step in self.steps:
             texts = step.validation_texts(texts)
+        starts = word_starts(self.configuration, start.tokenizer) if options.guided_alignment else None
         validator = TextValidator(
             texts,
             start.tokenizer.between(*direction, data.tokenizer),
@@ -172,7 +173,7 @@ class TextDataset:
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,
             language=direction[1],
-            starts=word_starts(self.configuration, start.tokenizer),
+            starts=starts,
             context=ContextOptions.of(data.context, start.tokenizer, longest),
             # General pairs have no links.
             guided_head=None if general else guided_head(self.configuration),

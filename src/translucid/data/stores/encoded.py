@@ -136,7 +136,7 @@ class EncodedLinks:
             source: its source ids [B, S], right-padded.
             target: its target ids [B, T], right-padded.
         """
-        source_words, target_words = _words(source, self.starts.source), _words(target, self.starts.target)
+        source_words, target_words = word_indices(source, self.starts.source), word_indices(target, self.starts.target)
         linked = np.zeros((len(rows), target_words.max() + 2, source_words.max() + 2), bool)
         for row, pair in enumerate(rows):
             words = self.words[self.offsets[pair] : self.offsets[pair + 1]]
@@ -170,7 +170,7 @@ def word_counts(sentences: Sequence[Sequence[int]], starts: NDArray[np.bool_]) -
     return [int(starts[sentence].sum()) for sentence in map(np.asarray, sentences)]
 
 
-def _words(ids: NDArray[np.int64], starts: NDArray[np.bool_]) -> NDArray[np.int64]:
+def word_indices(ids: NDArray[np.int64], starts: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return for each piece [B, n] the index of its word; -1 for pieces that belong to none."""
     words = np.cumsum(starts[ids], 1) - 1
     words[(ids == SPECIAL.pad) | (ids == SPECIAL.end)] = -1

@@ -4,6 +4,7 @@ data.placeholders       pieces stand for the parts that both sides of a pair hav
 data.terms              words are annotated with the dictionary forms of their translations
 data.subword_dropout    words are cut into other pieces in each epoch
 data.context            sentences of the same document are before the source, a random number in each epoch
+training.prefixes       sources are cut, and targets to what is aligned to the rest, others in each epoch
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from translucid.data.filtering import Skipped, keep
 from translucid.data.placeholders import masked_pairs
 from translucid.data.stores.context import VariedContext
 from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.stores.prefixes import VariedPrefixes
+from translucid.data.tokenizing.pieces import MATCH, TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -114,3 +117,15 @@ class DocumentContext(DatasetStep):
             what = "data.context: no training pair has a sentence before it in its document"
             raise UserError(what, fix="See in docs/context.md how a corpus says where documents begin.")
         corpus.pairs = context
+
+
+class Prefixes(DatasetStep):
+    """Cuts a share of the pairs, other ones and at other places in each epoch; needs the links of `WordLinks`."""
+
+    def encoded(self, corpus: TrainingCorpus, start: Initialization) -> None:
+        """Cut pairs; those with an annotated term or a fuzzy match stay whole."""
+        pairs, tokenizer = corpus.pairs, start.tokenizer
+        assert isinstance(pairs, EncodedCorpus | VariedCorpus | VariedContext)
+        options = self.configuration.training
+        indivisible = [tokenizer.source_id(piece) for piece in (*TERM, MATCH) if piece in self.data.reserved]
+        corpus.pairs = VariedPrefixes(pairs, options.prefixes, indivisible, with_links=bool(options.guided_alignment))

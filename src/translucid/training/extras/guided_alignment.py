@@ -138,12 +138,15 @@ class GuidedAlignment(TrainingStep):
 
 
 def word_starts(configuration: Configuration, tokenizer: Tokenizer) -> WordStarts | None:
-    """Return the pieces that begin words, if guided alignment needs the words of pairs."""
-    return WordStarts.of(tokenizer) if configuration.training.guided_alignment else None
+    """Return the pieces that begin words, if the training needs the words of pairs."""
+    return WordStarts.of(tokenizer) if configuration.training.needs_word_links else None
 
 
 class WordLinks(DatasetStep):
-    """Links the words of the pairs that have no links; validation pairs, too, to measure the alignment loss."""
+    """Links the words of the pairs that have no links.
+
+    With guided alignment, those of validation pairs, too, to measure the alignment loss.
+    """
 
     def corpora(self, corpora: Corpora, console: Console) -> Corpora:
         """Link words.
@@ -164,13 +167,15 @@ class WordLinks(DatasetStep):
             return reservoir_sample(islice(corpora.filtered(pair_filter), READ), CORPUS, SEED)
 
         valid: Sequence[Pair] = corpora.valid
-        if valid:
+        if valid and self.configuration.training.guided_alignment:
             (linked_valid,) = _linked([valid], corpus_sample, pair_filter, valid_digest, console)
             valid = list(linked_valid)
         return replace(corpora, train=train, valid=valid, digest=digest)
 
     def configured(self, configuration: Configuration) -> Configuration:
         """Store the layer, so that the same one is trained and read if a later version has another default."""
+        if not configuration.training.guided_alignment:
+            return configuration
         reading = guided_reading(configuration)
         training = configuration.training.model_copy(update={"guided_layer": reading.layer})
         return configuration.model_copy(update={"alignment": reading, "training": training})
@@ -188,7 +193,8 @@ class WordLinks(DatasetStep):
         links = corpus.stored.pairs.links
         if links and not len(links.words):
             what = "no training pair has word links between words that the tokenizer separates"
-            raise UserError(what, fix="Set training.guided_alignment=0, or give links with `train_alignments`.")
+            setting = "guided_alignment" if self.configuration.training.guided_alignment else "prefixes"
+            raise UserError(what, fix=f"Set training.{setting}=0, or give links with `train_alignments`.")
 
 
 class _Linked:

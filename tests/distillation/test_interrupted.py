@@ -14,7 +14,6 @@ PLACES = {
     "in the middle of translating": "translucid.distillation.teacher.TeacherJob.work",
     "before the record of a stage": "translucid.distillation.stages.digest",
     "between the files of a stage": "translucid.distillation.distilling.filter_by_scores",
-    "while links are written": "translucid.distillation.distilling.statistical_links",
     "before the old run is removed": "translucid.distillation.distilling.discard",
     "before the training": "translucid.distillation.student.prepared",
     "before the first update": "translucid.training.trainer.Trainer._update",

@@ -119,7 +119,7 @@ class Student(NamedTuple):
     skip: Annotated[
         list[Skippable] | None,
         Option(
-            help="align: link no words, and teach no links to one head (guided alignment). report: neither check int8, "
+            help="align: teach no links between words to one head (guided alignment). report: neither check int8, "
             "nor measure teacher and student, nor keep the fastest way to translate. Repeat it for both.",
         ),
     ] = None
@@ -152,7 +152,7 @@ def distill(
     """Train a small, fast student on the translations of a teacher (knowledge distillation).
 
     The stages: translate text of the target language back, if there is any; translate all sources with the teacher;
-    filter the pairs; link their words; train the student. Repeat a command that was interrupted: it continues where it
+    filter the pairs; train the student; measure it. Repeat a command that was interrupted: it continues where it
     stopped (docs/distillation.md).
     """
     from translucid.distillation.distilling import distill as run

@@ -3,8 +3,7 @@
 back-translate   text of the target language becomes pairs, if there is any
 translate        the teacher translates all sources, and a hypothesis of each is chosen
 filter           pairs are removed by rules and by the score of the reverse run
-align            the words of the pairs are linked
-train            the student learns from the pairs
+train            the student learns from the pairs, and one of its heads from the links between their words
 int8             it is fine-tuned with quantized weights if it loses too much with 8 bits
 measure          teacher and student are compared, and the best way to translate with the student is kept
 """
@@ -12,13 +11,9 @@ measure          teacher and student are compared, and the best way to translate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from bitext.pair import Pair
 from bitext.reading import digest
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
@@ -37,26 +32,22 @@ from translucid.distillation.report import Report
 from translucid.distillation.request import SMALL, Request
 from translucid.distillation.sources import sentences, summary_of_sources, write_sources
 from translucid.distillation.stages import Results, Stage, Stages
-from translucid.distillation.student import LINKS, chosen_preset, student_configuration, train_student
+from translucid.distillation.student import chosen_preset, student_configuration, train_student
 from translucid.distillation.teacher import teacher_job
-from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.lock import locked_folder
-from translucid.inspection.statistical_alignment import statistical_links
 from translucid.jobs.back_translating import BackTranslationJob, pair_summary
-from translucid.jobs.job import Done, LineFunction, LineJob, as_lines, identity_of
+from translucid.jobs.job import LineJob, identity_of
 from translucid.jobs.output import PartRecord
 from translucid.jobs.running import executor_of, run_with_progress
-from translucid.jobs.windows import Window
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import discard
 
 BACK_TRANSLATE = Stage("back-translate", "translating back", ("target.txt", "synthetic.tsv"))
 TRANSLATE = Stage("translate", "translating", ("sources.tsv", "decoded.tsv", "valid.tsv", "test.tsv"))
 FILTER = Stage("filter", "filtering", ("clean.tsv", "scores.txt", "distilled.tsv", "references.tsv"))
-ALIGN = Stage("align", "linking words", ("distilled.align", "references.align"))
 TRAIN = Stage("train", "training the student")
 INT8 = Stage("int8", "checking weights of 8 bits", (FINE_TUNED,), repeatable=True)
 REPORT = Stage("measure", "measuring", ("report.md",), repeatable=True)
@@ -91,8 +82,6 @@ def distill(
     request.check()
     console = console or Console(stderr=True)
     planned = [TRANSLATE, FILTER, TRAIN]
-    if request.align:
-        planned.insert(2, ALIGN)
     if request.target_text:
         planned.insert(0, BACK_TRANSLATE)
     if report:
@@ -124,9 +113,6 @@ class _Distillation:
         results[TRANSLATE.name] = stages.run(TRANSLATE, self._identity_of_translation(), self._translate)
         results[FILTER.name] = stages.run(FILTER, self._identity_of_filter(), self._filter)
         pairs = {name: digest for name, digest in stages.digests(FILTER).items() if name in STUDENT_PAIRS}
-        if request.align:
-            results[ALIGN.name] = stages.run(ALIGN, pairs, self._align)
-            pairs |= stages.digests(ALIGN)
 
         def train() -> Results:
             return train_student(request, self._preset, self.files, console=self.console, command=command)
@@ -146,10 +132,7 @@ class _Distillation:
     def files(self) -> dict[str, list[Path]]:
         """The files of the student's training, by setting."""
         train = [self.folder / name for name in STUDENT_PAIRS if (self.folder / name).stat().st_size]
-        files = {"data.train": train, "data.valid": [self.folder / "valid.tsv"]}
-        if self.request.align:
-            files[LINKS] = [file.with_suffix(".align") for file in train]
-        return files
+        return {"data.train": train, "data.valid": [self.folder / "valid.tsv"]}
 
     @property
     def _preset(self) -> str | None:
@@ -273,14 +256,6 @@ class _Distillation:
         self._run_job(FILTER, job, "clean.tsv", "scores.txt", counts[DISTILLED].kept)
         filter_by_scores(clean, folder / "scores.txt", request.filter_worst, distilled, counts)
 
-    def _align(self) -> Results:
-        folder = self.folder
-        counts = self.stages.results(FILTER)
-        for name, kind in (("distilled", DISTILLED), ("references", REFERENCE)):
-            total = counts[kind]["kept"]
-            self._run_job(ALIGN, AlignmentJob(folder / "distilled.tsv"), f"{name}.tsv", f"{name}.align", total)
-        return {}
-
     def _identity_of_training(self) -> dict[str, Any]:
         """Return the settings of the student, but for the names of its files and the versions."""
         settings = student_configuration(self.request, self._preset, {}).model_dump(mode="json", exclude={"versions"})
@@ -341,35 +316,3 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-SHARED = 20_000
-"""The number of pairs that every window learns links from as well, since the last window may be small."""
-
-
-@dataclass(frozen=True)
-class AlignmentJob(LineJob):
-    """The job of linking the words of a file of pairs.
-
-    `run` is the file of pairs whose beginning all windows share.
-    """
-
-    window: ClassVar[int] = 50_000
-    """The number of pairs that are linked together."""
-
-    def load(self, threads: int) -> LineFunction:
-        """Read the pairs that all windows share."""
-        shared = list(map(_pair, islice(read_lines(self.run), SHARED)))
-        return LineFunction("cpu", partial(self.work, shared))
-
-    def work(self, shared: list[Pair], window: Window) -> Done:
-        """Write the links between the words, separated by white space, of each line `source TAB target`."""
-        pairs = [_pair(line.decode()) for line in window.lines]
-        shared_pairs = [] if pairs[: len(shared)] == shared else shared
-        links = statistical_links([*pairs, *shared_pairs], len(pairs))
-        return Done(as_lines(to_pharaoh(sorted(pair_links.possible)) for pair_links in links))
-
-
-def _pair(line: str) -> Pair:
-    source, target = line.split("\t")
-    return Pair(source, target)

@@ -133,7 +133,7 @@ class Request:
     """Whether the student also learns from the pairs themselves; by default up to `SMALL` pairs."""
     filter_worst: float = WORST
     align: bool = True
-    """Whether words are linked, and the student learns the links in one head (guided alignment)."""
+    """Whether one head of the student learns links between words (guided alignment)."""
     bounds: Bounds = UNBOUNDED
     """The bounds on the time and the size of the student."""
     preset: str | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,8 @@ from translucid.training.post_training import measure_trained
 
 STUDENTS = {"student-base": 5_000_000, "student-tiny": 20_000, "student-demo": 0}
 """The presets of students, the largest first, each with the least number of pairs for which it is chosen."""
-LINKS, GUIDED = "data.train_alignments", 0.1
-"""The setting of the files with word links, and the weight of guided alignment."""
+GUIDED = 0.1
+"""The weight of guided alignment."""
 SOFT_TARGETS = 16
 """The number of tokens of the teachers that are stored for word-level distillation; they have nearly all of the
 probability."""
@@ -90,15 +89,6 @@ def student_configuration(
         UserError: a setting is wrong, or one of the resumed training has changed.
     """
     config = recipe(request.config) if request.config else None
-    configure = partial(
-        configuration_to_train,
-        earlier,
-        request.device,
-        file=config,
-        preset=preset,
-        assignments=[*_defaults(request, config), *request.settings],
-        is_recipe=config in recipes().values(),
-    )
     source, target = request.configuration.data.languages
     overrides: dict[str, Any] = {"data.source_language": source, "data.target_language": target}
     if request.word_level is not None:
@@ -108,11 +98,15 @@ def student_configuration(
         overrides["training.distillation_weight"] = request.word_level
     for key, names in files.items():
         overrides[key] = list(map(str, names))
-    links = overrides.pop(LINKS, None)
-    configuration = configure(overrides)
-    if links and configuration.training.needs_word_links:
-        configuration = configure({**overrides, LINKS: links})
-    return configuration
+    return configuration_to_train(
+        earlier,
+        request.device,
+        overrides,
+        file=config,
+        preset=preset,
+        assignments=[*_defaults(request, config), *request.settings],
+        is_recipe=config in recipes().values(),
+    )
 
 
 def _defaults(request: Request, config: Path | None) -> Iterator[str]:

@@ -42,10 +42,11 @@ LAYERS = [
     "cli",
     "language",
     "captions",
+    "live",
 ]
 """Packages from the bottom up: each imports only from those above it in this list. `bitext` stands beside ours."""
-EXTENSIONS = {"language", "captions"}
-"""Packages for kinds of models other than translators. No other package imports them, or names a module of theirs."""
+EXTENSIONS = {"language", "captions", "live"}
+"""Packages for other tasks than translating whole texts. No other package imports them or names their modules."""
 ENTRIES = ["__init__", "__main__"]
 FILES = sorted([*(SOURCE / "bitext").rglob("*.py"), *(SOURCE / "translucid").rglob("*.py")])
 

@@ -30,6 +30,7 @@ from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.ground.iteration import batched
 from translucid.inspection.ablation import Ablation, mean_outputs
 from translucid.interop.run_resolution import resolve_run
+from translucid.models.kinds import extension_method
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.glossary import Term, TermsMode
@@ -372,6 +373,19 @@ class Translator:
         if isinstance(text, str):
             return translations[0]
         return translations
+
+    def live(self, policy: str = "alignatt", **options: Any) -> Any:
+        """Begin a session that translates text while it arrives; see docs/live.md.
+
+        Args:
+            policy: when to write: `alignatt`, `edatt`, `wait-k`, `agreement` or `whole`.
+            options: others by name, such as `lag=2`; see `LiveOptions`.
+
+        Raises:
+            UserError: an option has a wrong name or value, or the translator has something that can't be used live,
+                such as an engine that returns no attention.
+        """
+        return extension_method("live")(self, policy, options)
 
     def stream(
         self,

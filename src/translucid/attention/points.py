@@ -235,7 +235,7 @@ class Record(Mapping[str, Tensor]):
         """Return a handler that keeps the tensor under a name and doesn't change it."""
 
         def keep(x: Tensor, first: int) -> Tensor:
-            if first == 0:
+            if first == 0 or name not in self._parts:
                 self._parts[name] = []
             self._parts[name].append(x)
             return x

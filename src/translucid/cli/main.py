@@ -29,7 +29,7 @@ from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.devices import configure_process, is_memory_full
 from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
-from translucid.models.kinds import installed_tasks, resolved, tasks
+from translucid.models.kinds import Extension, Task, extensions, installed_tasks, resolved, tasks
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS", "NAMES")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
@@ -142,17 +142,18 @@ def _options_of(group: Any) -> Iterator[Parameter]:
 
 
 def _register() -> None:
+    registered: tuple[Task | Extension, ...] = (*tasks(), *extensions())
     for panel, names in PANELS.items():
         for name in names:
             attribute = "import_model" if name == "import" else name
             module = import_module(f"translucid.cli.{attribute}")
             command = getattr(module, "app", None) or getattr(module, attribute)
-            for extension in tasks():
+            for extension in registered:
                 for path, (_, reference) in extension.commands.items():
                     if path.startswith(f"{name} "):
                         command.command(path.removeprefix(f"{name} "))(resolved(reference))
             _add(app, name, command, panel)
-        for extension in tasks():
+        for extension in registered:
             for name, (heading, reference) in extension.commands.items():
                 if heading == panel:
                     _add(app, name, resolved(reference), panel)

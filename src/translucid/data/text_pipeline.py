@@ -162,6 +162,11 @@ class TextPipeline:
                         pieces[-1].append(replace(piece, in_capitals=in_capitals))
         return pieces
 
+    def sentence(self, text: str) -> list[Piece]:
+        """Return the pieces of a text that is one sentence; see `pieces`. They have no document context."""
+        parts = [[(text, "")]]
+        return self.pieces_of(parts if self.context else self._with_edges(parts), split=True)[0]
+
     def inputs(self, pieces: Sequence[Piece]) -> list[list[int]]:
         """Return the ids that the model reads: those of the pieces, with the additions of the steps and the context.
 
@@ -170,7 +175,7 @@ class TextPipeline:
         """
         inputs = []
         for piece in pieces:
-            ids = self._with_additions(piece) if self.steps else piece.ids
+            ids = self.with_additions(piece) if self.steps else piece.ids
             inputs.append([*self.context_ids(piece, len(ids)), *ids])
         return inputs
 
@@ -377,7 +382,7 @@ class TextPipeline:
                 pieces.append(Piece(masked.unmask(text), [*source, SPECIAL.end], gap, token_count, chunk_masked))
         return pieces
 
-    def _with_additions(self, piece: Piece) -> list[int]:
+    def with_additions(self, piece: Piece) -> list[int]:
         """Return the ids of a piece with the additions of the steps."""
         model_text, ids = piece.masked.text, piece.ids
         if SPECIAL.unknown in ids:

@@ -65,6 +65,15 @@ class Problem:
         """
         between_steps()
         logits, state = self.model.step(rows.last, state)
+        log_probs, finite = self.log_probs(rows, logits)
+        return log_probs, state, finite
+
+    def log_probs(self, rows: Rows, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what `predict` does but the state, given the model's logits [N, V] for the next token of each row.
+
+        Raises:
+            UserError: the logits are not finite.
+        """
         if self.candidates is not None:
             logits = logits.masked_fill(~self.candidates[rows.sentence], -torch.inf)
         log_probs = logits.float().log_softmax(-1)
@@ -78,7 +87,7 @@ class Problem:
         finite = torch.where(stop, end, best).isfinite().all()
         if finite.device.type == "cpu":
             self.refuse_unless(bool(finite))
-        return log_probs, state, finite
+        return log_probs, finite
 
     def refuse_unless(self, finite: bool) -> None:
         """Reject a model whose log-probabilities are not finite.

@@ -182,6 +182,11 @@ class TorchEngine:
             return nbest_lists
         return [_with_vocabulary_ids(nbest, listed) for nbest in nbest_lists]
 
+    @property
+    def candidates(self) -> Tensor | None:
+        """[1, V] boolean, the pieces of a shortlist that is the same for all sentences; None if all are candidates."""
+        return self._listed([]) if self.shortlist else None
+
     def _listed(self, *additions: Iterable[int]) -> Tensor:
         """Return the candidates [B, V] of sentences, boolean: those of the shortlist, and the `additions` of each."""
         assert self.shortlist is not None
@@ -200,7 +205,6 @@ class TorchEngine:
         """Return the hypotheses that a beam search considers at each step, and the best one, for one sentence."""
         trace, prefix = BeamTrace(), self.opening
         source = torch.tensor([ids], device=self.device)
-        candidates = self._listed([]) if self.shortlist else None
         # One sentence, and its best hypothesis.
         ((best,),) = search(
             self.model,
@@ -210,7 +214,7 @@ class TorchEngine:
             prefix=prefix,
             prefix_length=len(prefix),
             trace=trace,
-            candidates=candidates,
+            candidates=self.candidates,
         )
         return trace, best
 

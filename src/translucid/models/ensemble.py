@@ -107,6 +107,12 @@ class Ensemble(SequenceModel[EnsembleState]):
         starts = [model.start(part) for model, part in zip(self.parts, memory.parts, strict=True)]
         return EnsembleState(tuple(starts))
 
+    def resume(self, memory: Memory, tokens: Tensor) -> EnsembleState:
+        """Return the states of all decoders after a prefix [N, T]."""
+        assert isinstance(memory, EnsembleMemory)
+        parts = zip(self.parts, memory.parts, strict=True)
+        return EnsembleState(tuple(model.resume(part, tokens) for model, part in parts))
+
     def advance(self, tokens: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
         """Feed one token per row [N] to all models; return their features side by side [N, D_1 + .. + D_n]."""
         steps = [model.advance(tokens, part) for model, part in zip(self.parts, state.parts, strict=True)]

@@ -11,7 +11,7 @@ other packages are read when a name is not in the table. This runs their code, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -29,6 +29,8 @@ BUILT_IN = (
     "translucid.language.kinds:LANGUAGE_MODELING",
 )
 """The tasks of our own extensions."""
+EXTENSIONS = ("translucid.live.kinds:LIVE",)
+"""Our extensions without models of their own."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,18 @@ class Task:
     """Settings such as `data.shift` that only its models have, each with the message for other models."""
 
 
+@dataclass(frozen=True)
+class Extension:
+    """What a package adds to translators, without a kind of model of its own. References are `module:name`."""
+
+    methods: Mapping[str, str] = field(default_factory=dict)
+    """What methods of `Translator` call, by their names: functions whose first argument is the translator."""
+    commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """As in `Task`."""
+    routes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """As in `Served`."""
+
+
 TRANSLATION = Task(
     reads="text",
     does="translates text",
@@ -120,6 +134,19 @@ def installed_tasks() -> tuple[Task, ...]:
     """Return the tasks of other packages, which this imports."""
     ours = set(BUILT_IN)
     return tuple(entry.load() for entry in entry_points(group=GROUP) if entry.value not in ours)
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    """Return our extensions of translators."""
+    return tuple(map(resolved, EXTENSIONS))
+
+
+def extension_method(name: str) -> Callable[..., Any]:
+    """Import what a method of `Translator` calls."""
+    references = [extension.methods[name] for extension in extensions() if name in extension.methods]
+    method: Callable[..., Any] = resolved(references[0])
+    return method
 
 
 def all_tasks() -> Iterator[Task]:

@@ -5,6 +5,7 @@
     output                                                    from features [.., D] to logits [.., V]
     start(memory)                  -> State
     advance(tokens [N], state)     -> features [N, D], State  one token, nothing recomputed
+    resume(memory, tokens [N, T])  -> State                   after a given prefix
     State.select(rows)             -> State                   reorder, repeat or drop rows
 
 `decode` is `features` followed by `output`; `step` is `advance` followed by `output`. The packages `training`,
@@ -144,6 +145,16 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     @abstractmethod
     def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Feed one token per row [N]; return the decoder's last states [N, D] and the state after the token."""
+
+    def resume(self, memory: Memory, tokens: Tensor) -> StateT:
+        """Return the state after the tokens [N, T] of a given prefix, the start token first; T may be 0.
+
+        Derived classes compute all positions at once where they can.
+        """
+        state = self.start(memory)
+        for token in tokens.unbind(1):
+            _, state = self.advance(token, state)
+        return state
 
     def auxiliary_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
         """Return a loss [] in addition to cross-entropy, summed over targets, such as a loss on attention weights.

@@ -273,6 +273,13 @@ class RecurrentDecoding(SequenceModel[RecurrentState]):
         source = torch.arange(states.size(0), device=states.device)  # not `len`, which would be a constant in ONNX
         return RecurrentState(memory.first, states, keys, memory.mask[:, None], source)
 
+    def resume(self, memory: Memory, tokens: Tensor) -> RecurrentState:
+        """Return the state after a prefix [N, T]."""
+        state = self.start(memory)
+        if tokens.size(1):
+            _, state = self.read_on(tokens, state)
+        return state
+
     def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Feed one token per row [N]; return the decoder's features [N, D] and the state after the token."""
         features, state = self.read_on(tokens[:, None], state)

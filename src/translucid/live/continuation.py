@@ -1,0 +1,233 @@
+"""The continuation of a written target, piece by piece, with the attention with which each piece is proposed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from translucid.attention.points import WEIGHTS, Record, handling
+from translucid.data.tokenizing.pieces import SPACE
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.beam import beam_search
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.maps import AlignmentLayer, chosen_maps, forced_features
+from translucid.decoding.problem import Problem
+from translucid.decoding.rows import Rows
+from translucid.decoding.search import TorchEngine, prepare
+from translucid.ground.special import SPECIAL
+from translucid.live.policies import Floats
+from translucid.live.words import stands_alone
+from translucid.models.protocol import Maps, SequenceModel, State
+
+if TYPE_CHECKING:
+    from translucid.api.translator import Translator
+
+
+class Piece(NamedTuple):
+    """A proposed target piece."""
+
+    token: int
+    log_prob: float
+    row: Floats
+    """[S] the attention over all positions of the input; empty without attention."""
+
+
+@dataclass(frozen=True)
+class AttentionRows:
+    """Where the rows of attention come from: the alignment layer of a run, or layers and heads of the model."""
+
+    maps: tuple[str, ...]
+    """The names of the attentions whose mean is read."""
+    head: int | None = None
+    """The head that is read; the mean of all by default."""
+    layer: AlignmentLayer | None = None
+    """The alignment layer that is read instead."""
+
+    @classmethod
+    def of(cls, translator: Translator, layer: int | None = None, head: int | None = None) -> AttentionRows:
+        """Return what a layer or a head says; by default, what the run reads its word alignments from.
+
+        Raises:
+            UserError: the model has no such layer or head.
+        """
+        inspector = translator.inspector
+        if not inspector.has_cross_attention and layer is None and head is None:
+            return cls(())
+        if layer is None and head is None:
+            alignment_layer = inspector.alignment_layer
+            options = translator.configuration.alignment.of(alignment_layer is not None)
+            if options.learned:
+                return cls((), layer=alignment_layer)
+            layer, head = options.layer, options.head
+        return cls(tuple(chosen_maps(inspector.heads, "cross", layer, head)), head)
+
+    @property
+    def name(self) -> str:
+        """What is read, such as `decoder.1.cross` or `decoder.1.cross.head.3`."""
+        if self.layer is not None:
+            return "alignment layer"
+        head = "" if self.head is None else f".head.{self.head}"
+        return ", ".join(f"{name}{head}" for name in self.maps)
+
+    @contextmanager
+    def recorded(self, model: SequenceModel) -> Iterator[Maps]:
+        """Record the weights of the maps, [N, H, T, S] each, within the block."""
+        record = Record()
+        with handling(model, {f"{name}{WEIGHTS}": record.handler(name) for name in self.maps}):
+            yield record
+
+    def of_tokens(self, problem: Problem, maps: Maps, features: Tensor, tokens: Sequence[int]) -> Floats:
+        """Return the attention [T, S] with which the tokens of one target were proposed; [T, 0] without attention.
+
+        Args:
+            problem: the search.
+            maps: the recorded weights, [1, H, T, S] each.
+            features: [1, T, D] the features from which the tokens were predicted.
+            tokens: the T tokens.
+        """
+        if self.layer is not None:
+            pieces = problem.model.output.weight[torch.tensor([tokens], device=features.device)]
+            links = self.layer(features, pieces, problem.memory.states, problem.memory.mask)
+            return _array(links[0])
+        if not maps:
+            return np.zeros((len(tokens), 0), np.float32)
+        heads = slice(None) if self.head is None else slice(self.head, self.head + 1)
+        means = [weights[0, heads].float().mean(0) for weights in maps.values()]
+        return _array(torch.stack(means).mean(0))
+
+
+def _array(rows: Tensor) -> Floats:
+    array: Floats = rows.float().cpu().numpy()
+    return array
+
+
+@dataclass(frozen=True)
+class TargetVocabulary:
+    """Where the pieces of a target vocabulary begin and end words."""
+
+    begins: Sequence[bool]
+    """For each id, whether its piece begins a word."""
+    alone: Sequence[bool]
+    """For each id, whether its last character is a word by itself, so that the word is complete."""
+    continuing: Tensor
+    """[n] the ids whose pieces continue a word: they begin neither a word nor with a sign."""
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> TargetVocabulary:
+        """Return those of a tokenizer, which are determined once."""
+        if tokenizer not in _vocabularies:
+            pieces = tokenizer.target_vocabulary
+            begins = [piece.startswith(SPACE) or stands_alone(piece[:1]) for piece in pieces]
+            alone = [stands_alone(piece[-1:]) for piece in pieces]
+            continuing = []
+            for number in range(len(SPECIAL), len(pieces)):
+                if not begins[number] and pieces[number][:1].isalnum():
+                    continuing.append(number)
+            _vocabularies[tokenizer] = cls(begins, alone, torch.tensor(continuing, dtype=torch.int64))
+        return _vocabularies[tokenizer]
+
+
+_vocabularies: WeakKeyDictionary[Tokenizer, TargetVocabulary] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class WholeWords:
+    """After a written word, no piece continues it: the next one begins a word, or is a sign such as a comma."""
+
+    position: int
+    """The number of target pieces that are written."""
+    continuing: Tensor
+    """[n] the ids of the pieces that continue a word."""
+
+    def __call__(self, history: Tensor, log_probs: Tensor) -> None:
+        """Forbid these pieces as the first one that is proposed."""
+        if history.size(1) == self.position:
+            log_probs.index_fill_(1, self.continuing, -torch.inf)
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """Continues targets by one model: greedily, or by beam search."""
+
+    engine: TorchEngine
+    rows: AttentionRows
+    options: DecodingOptions
+    vocabulary: TargetVocabulary
+
+    def after(self, source: Sequence[int], written: Sequence[int]) -> Iterator[Piece]:
+        """Yield the pieces that the model proposes after those that are written, with the end token last.
+
+        Args:
+            source: the ids of the input, with its end token.
+            written: the target ids that are written, without those that every target begins with.
+
+        Raises:
+            UserError: the model's predictions are not finite.
+        """
+        engine, opening = self.engine, self.engine.opening
+        prefix = [*opening, *written]
+        with torch.inference_mode():
+            problem = prepare(
+                engine.model,
+                torch.tensor([source], device=engine.device),
+                self.options,
+                engine.word_starts,
+                prefix,
+                len(opening),
+                candidates=engine.candidates,
+            )
+            if written and not self.vocabulary.alone[written[-1]]:
+                whole_words = WholeWords(len(prefix), self.vocabulary.continuing.to(engine.device))
+                problem = replace(problem, rules=[*problem.rules, whole_words])
+        if self.options.beam > 1:
+            yield from self._searched(problem, prefix)
+        else:
+            yield from self._greedy(problem, prefix)
+
+    def _greedy(self, problem: Problem, prefix: Sequence[int]) -> Iterator[Piece]:
+        model, token = problem.model, None
+        with torch.inference_mode():
+            rows, _ = problem.begin()
+            for forced in prefix:
+                rows = _extended(rows, forced, 0.0)
+            state = model.resume(problem.memory, rows.tokens[:, :-1])
+        while token != model.eos:
+            piece, rows, state = self._next(problem, rows, state)
+            token = piece.token
+            yield piece
+
+    def _next(self, problem: Problem, rows: Rows, state: State) -> tuple[Piece, Rows, State]:
+        """Return the most probable next piece, and the row and the state with it."""
+        model = problem.model
+        with torch.inference_mode(), self.rows.recorded(model) as maps:
+            features, state = model.advance(rows.last, state)
+            log_probs, finite = problem.log_probs(rows, model.output(features))
+            problem.refuse_unless(bool(finite))
+            token = int(log_probs[0].argmax())
+            log_prob = float(log_probs[0, token])
+            (row,) = self.rows.of_tokens(problem, maps, features[:, None], [token])
+        return Piece(token, log_prob, row), _extended(rows, token, log_prob), state
+
+    def _searched(self, problem: Problem, prefix: Sequence[int]) -> Iterator[Piece]:
+        """Yield the pieces of the best output of a beam search, with the attention of one forced pass."""
+        model = problem.model
+        with torch.inference_mode():
+            ((best,),) = beam_search(problem, self.options.beam, 1).best(1)
+            tokens = best.with_end
+            with self.rows.recorded(model) as maps:
+                features = forced_features(model, problem.memory, torch.tensor([tokens], device=self.engine.device))
+            rows = self.rows.of_tokens(problem, maps, features, tokens)
+        pieces = [Piece(*values) for values in zip(tokens, best.token_log_probabilities, rows, strict=True)]
+        yield from pieces[len(prefix) :]
+
+
+def _extended(rows: Rows, token: int, log_prob: float) -> Rows:
+    device = rows.tokens.device
+    return rows.extended(torch.tensor([token], device=device), torch.tensor([log_prob], device=device))

@@ -1,0 +1,177 @@
+"""A session of live translation: text that arrives in parts, and the words that are written meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from translucid.engines.combinations import CONSTRAINED
+from translucid.ground.errors import UserError
+from translucid.ground.option_group import OptionGroup
+from translucid.live.continuation import AttentionRows, Continuations, TargetVocabulary
+from translucid.live.policies import Floats, PolicyName, policy_of
+from translucid.live.sentence import LiveSentence
+from translucid.live.words import SourceWord, WordReader, ends_sentence, text_of
+from translucid.runs.configuration import checked
+
+if TYPE_CHECKING:
+    from translucid.api.translator import Translator
+
+
+class LiveOptions(OptionGroup):
+    """How a session decides when to write."""
+
+    policy: PolicyName = "alignatt"
+    """The policy, see `live.policies`."""
+    lag: int = Field(2, ge=0, le=1000)
+    """How far the translation stays behind, in source words."""
+    alpha: float = Field(0.3, ge=0, le=1)
+    """EDAtt waits if a piece has this much attention on the last `lag` words, or more."""
+    beam: int = Field(1, ge=1, le=100)
+    """K of a beam search; 1 is greedy search."""
+    layer: int | None = Field(None, ge=0, le=255)
+    """The decoder layer whose cross-attention is read; by default that which the run reads word alignments from."""
+    head: int | None = Field(None, ge=0, le=4095)
+    """The head that is read; the mean of all by default."""
+    max_words: int = Field(80, ge=1, le=10_000)
+    """A sentence that has not ended after this many source words is ended."""
+
+
+class LiveSession:
+    """Translates text while it arrives. What is written never changes, and does not depend on the parts of the text.
+
+    Sessions are independent of each other, and share the model of their translator.
+    """
+
+    def __init__(self, translator: Translator, options: LiveOptions) -> None:
+        """Begin a session; see `Translator.live`.
+
+        Raises:
+            UserError: the translator has something that live translation can't use.
+        """
+        self.translator, self.options = translator, options
+        self.policy = policy_of(options.policy, options.lag, options.alpha)
+        self.sentences: list[LiveSentence] = []
+        """The sentences so far; the last one may not have ended."""
+        self.messages: list[str] = []
+        """What a user should know, such as that a sentence was ended by the limit."""
+        self._continuations = continuations(translator, options)
+        self._reader = WordReader()
+        self._text = ""
+        self._appended = 0  # characters of the last sentence that the text has
+
+    @property
+    def text(self) -> str:
+        """Everything that is written."""
+        return self._text
+
+    @property
+    def delays(self) -> list[int]:
+        """For each target word, the number of source words of the session that were read before it was written."""
+        delays, before = [], 0
+        for sentence in self.sentences:
+            delays += [before + delay for delay in sentence.delays]
+            before += len(sentence.words)
+        return delays
+
+    @property
+    def attention(self) -> list[Floats]:
+        """For each part that was written, its attention over the words of its sentence heard then."""
+        return [part.row for sentence in self.sentences for part in sentence.written]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The session as plain values, with the attention of each decision; see docs/live.md."""
+        source, target = self.translator.languages
+        return {
+            "model": self.translator.run,
+            "languages": [source, target],
+            "policy": self.options.policy,
+            "lag": self.options.lag,
+            "attention": self._continuations.rows.name,
+            "sentences": [sentence.to_json() for sentence in self.sentences],
+        }
+
+    def read(self, text: str) -> str:
+        """Read the next part of the text; return what is written, to be appended to what was written before.
+
+        A word is read when another one or white space follows it.
+        """
+        before = len(self._text)
+        for word in self._reader.read(text):
+            self._hear(word)
+        return self._text[before:]
+
+    def finish(self) -> str:
+        """Read the end of the text; return the rest of the translation. The next text begins another sentence."""
+        before = len(self._text)
+        for word in self._reader.rest():
+            self._hear(word)
+        self._end()
+        return self._text[before:]
+
+    def _hear(self, word: SourceWord) -> None:
+        sentence = self._sentence()
+        if sentence.words and (len(sentence.words) >= self.options.max_words or not sentence.fits(word)):
+            self.messages.append(f"a sentence had no end after {len(sentence.words)} words, and was ended there")
+            self._end()
+            sentence = self._sentence()
+        text = text_of([*sentence.words, word])
+        if ends_sentence(text, self.translator.languages[0]):
+            self._end(word)
+        else:
+            sentence.hear(word)
+            self._append(sentence)
+
+    def _sentence(self) -> LiveSentence:
+        """Return the sentence that is being read."""
+        if not self.sentences or self.sentences[-1].ended:
+            before: tuple[tuple[int, ...], ...] = ()
+            if context := self.translator.context:
+                before = tuple(sentence.source_ids for sentence in self.sentences[-context.max_sentences :])
+            sentence = LiveSentence(self.translator.pipeline, self._continuations, self.policy, before)
+            self.sentences.append(sentence)
+        return self.sentences[-1]
+
+    def _end(self, *words: SourceWord) -> None:
+        """End the sentence that is being read, if there is one."""
+        if words or (self.sentences and not self.sentences[-1].ended):
+            sentence = self._sentence()
+            sentence.end(*words)
+            self._append(sentence)
+
+    def _append(self, sentence: LiveSentence) -> None:
+        """Append to the text what a sentence has written since the last time."""
+        new_text = sentence.text[self._appended :]
+        if new_text and not self._appended and self._text and sentence.words[0].spaced:
+            self._text += " "
+        self._text += new_text
+        self._appended = len(sentence.text)
+        if sentence.ended:
+            self._appended = 0
+
+
+def continuations(translator: Translator, options: LiveOptions) -> Continuations:
+    """Return what continues targets by the model of a translator.
+
+    Raises:
+        UserError: the translator has something that live translation can't use.
+    """
+    engine_name = translator.loaded.engine_name
+    if engine_name not in ("auto", "torch"):
+        fix = 'Leave the engine to the program, or choose `engine="torch"`.'
+        raise UserError(f'`engine="{engine_name}"` returns no attention for live translation', fix=fix)
+    if translator.ranking is not None:
+        raise UserError("live translation ranks no hypotheses", fix="Leave `ranking` out.")
+    if any(not constraint.annotated for constraint in translator.stages.constraints):
+        fix = 'Annotate the terms by `mode="annotate"`, for a run that was trained with data.terms.'
+        raise UserError(f"live translation can't use {CONSTRAINED}, which need the whole sentence", fix=fix)
+    decoding = translator.configuration.decoding.model_copy(update={"beam": options.beam, "nbest": 1, "sample": False})
+    rows = AttentionRows.of(translator, options.layer, options.head)
+    return Continuations(translator.torch_engine, rows, decoding, TargetVocabulary.of(translator.tokenizer))
+
+
+def live(translator: Translator, policy: PolicyName, options: dict[str, Any]) -> LiveSession:
+    """Begin a session; see `Translator.live`."""
+    return LiveSession(translator, checked(LiveOptions, {"policy": policy, **options}))

@@ -1,0 +1,71 @@
+"""Sessions: what is written never changes, and does not depend on the parts in which the text arrives."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from translucid import Translator
+from translucid.ground.errors import UserError
+from translucid.live.policies import POLICIES
+
+TEXT = "I like soccer and Mr. Smith sees 3.5 houses. The dog eats it!  We go"
+
+
+@pytest.fixture(scope="module")
+def translator(small_run):
+    return Translator.load(small_run, engine="torch")
+
+
+def live(translator, parts, policy, **options):
+    session = translator.live(policy, **options)
+    written = [session.read(part) for part in parts]
+    written.append(session.finish())
+    assert "".join(written) == session.text
+    return session
+
+
+@pytest.fixture(scope="module")
+def expected(translator):
+    """By policy, the session of a text that arrives as a whole."""
+    return {policy: live(translator, [TEXT], policy) for policy in POLICIES}
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.integers(1, len(TEXT) - 1), max_size=30), st.sampled_from(POLICIES))
+def test_parts_change_nothing(translator, expected, cuts, policy):
+    edges = sorted({0, *cuts, len(TEXT)})
+    parts = [TEXT[start:end] for start, end in itertools.pairwise(edges)]
+    session = live(translator, parts, policy)
+    assert session.text == expected[policy].text
+    assert session.delays == expected[policy].delays
+    assert session.record == expected[policy].record
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_sentences_end_by_the_words_read_so_far(expected, policy):
+    sentences = [[word.text for word in sentence.words] for sentence in expected[policy].sentences]
+    first = ["I", "like", "soccer", "and", "Mr.", "Smith", "sees", "3.5", "houses."]
+    assert sentences == [first, ["The", "dog", "eats", "it!"], ["We", "go"]]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_lag_of_the_whole_sentence_is_the_ordinary_translation(translator, policy, beam):
+    texts = ["I like soccer and also going to the beach.", "The dog eats", "WE SEE THE BIG HOUSE AND THE DOG."]
+    for text in texts:
+        session = live(translator, [text], policy, lag=20, beam=beam)
+        ordinary = translator.translate(text, beam=beam)
+        assert session.text == ordinary.text
+        ((_, hypothesis),) = ordinary.parts
+        assert session.sentences[0].tokens == hypothesis.tokens
+
+
+def test_wrong_options_are_refused(translator):
+    with pytest.raises(UserError, match="policy"):
+        translator.live("wait")
+    with pytest.raises(UserError, match="lag"):
+        translator.live(lag=-1)
+    with pytest.raises(UserError, match="no layer 7"):
+        translator.live(layer=7)

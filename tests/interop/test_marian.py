@@ -243,10 +243,10 @@ def test_incomplete_folders_are_refused_in_one_line(tmp_path, damage, message):
 
 def test_a_vocabulary_is_read_line_by_line():
     lines = ['"</s>": 0', "<unk>: 1", r'"\"": 2', "'it''s': 3", r'? "\x85"', ": 4", r'"▁\u00e9": 5', "y: 6", '":": 7']
-    text = "\n".join([*lines, r'"a\\b": 8', "~: 9", ""])
+    text = "\n".join([*lines, r'"a\\b": 8', "~: 9", '"\t": 10', ""])
     vocabulary = read_vocabulary(text.encode(), Path("vocab.yml"))
-    assert [*vocabulary] == ["</s>", "<unk>", '"', "it's", "\x85", "▁é", "y", ":", "a\\b", "~"]
-    assert [*vocabulary.values()] == [*range(10)]
+    assert [*vocabulary] == ["</s>", "<unk>", '"', "it's", "\x85", "▁é", "y", ":", "a\\b", "~", "\t"]
+    assert [*vocabulary.values()] == [*range(11)]
 
 
 @pytest.mark.parametrize(

@@ -114,16 +114,19 @@ def test_rows_of_a_long_text_are_measured_token_by_token(model):
     text = torch.randint(4, V, (700,), generator=torch.Generator().manual_seed(5)).numpy()
     encoded = EncodedTexts(text, Size(1, 1, 1))
     (result,) = score_texts(model, encoded, 999, torch.device("cpu"))
-    expected_nats, token_count = 0.0, 0
+    expected_nats, token_count, correct = 0.0, 0, 0
     stream = Stream(encoded, 32, 10_000)
     (batch,) = [stream.batch(stream.equal_windows(), 0)]
     state = model.begin(32, torch.device("cpu"))
     for token, label in zip(batch.targets_in.unbind(1), batch.labels.unbind(1), strict=True):
         features, state = model.advance(token, state)
-        log_probs = model.output(features).log_softmax(-1).gather(1, label[:, None])[:, 0]
+        logits = model.output(features)
+        log_probs = logits.log_softmax(-1).gather(1, label[:, None])[:, 0]
         expected_nats -= float(log_probs[label != 0].sum())
+        correct += int((logits.argmax(-1) == label)[label != 0].sum())
         token_count += int((label != 0).sum())
     assert (result.tokens, token_count) == (700, 700)
+    assert result.correct == correct
     assert result.nats == pytest.approx(expected_nats, rel=1e-5)
 
 

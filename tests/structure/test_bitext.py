@@ -31,6 +31,7 @@ for name in bitext.__all__:
 OUTPUTS = [
     "line 1 'house' []\nline 2 'red house' ['<b>', '</b>', '<i>', '</i>']\n<p>casa</p>\n<p><b>red</b> <i>house</i></p>",
     "83 Guarda la página antes de salir",
+    "WEBVTT\n\n1\n00:00:00.500 --> 00:00:02.100\nLa casa está cerca del mar.",
 ]
 
 

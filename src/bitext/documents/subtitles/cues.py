@@ -416,9 +416,7 @@ class Subtitles:
         return spanned(text, parts, self._decoded, blank=_BLANK, folds=True)
 
     def _decoded(self, raw: str) -> str:
-        if self._web:
-            return unescape(raw)
-        return CODED_SPACE.sub(lambda match: "\n" if match["line"] else " ", raw)
+        return decoded(raw, web=self._web)
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations, split over captions and lines."""
@@ -463,10 +461,7 @@ class Subtitles:
         return [self._written(part) for part in split(text, shares)]
 
     def _written(self, words: str) -> str:
-        if self._web:
-            return escape(words, quote=False)
-        # SubRip has no escapes, and a line with this sign could be read as times.
-        return words.replace("-->", "→")
+        return written(words, web=self._web)
 
 
 class _Utterance(NamedTuple):
@@ -491,6 +486,21 @@ class _Utterance(NamedTuple):
         if LINE_BREAKS.search(target.text):
             return target.replaced(LINE_BREAKS, end)
         return in_lines(target, self.lines, end)
+
+
+def decoded(raw: str, *, web: bool) -> str:
+    """Return the characters of words in a file; `web`: whether it is WebVTT, whose text has escapes."""
+    if web:
+        return unescape(raw)
+    return CODED_SPACE.sub(lambda match: "\n" if match["line"] else " ", raw)
+
+
+def written(words: str, *, web: bool) -> str:
+    """Return words as they are written in a file; `web`: whether it is WebVTT."""
+    if web:
+        return escape(words, quote=False)
+    # SubRip has no escapes, and a line with this sign could be read as times.
+    return words.replace("-->", "→")
 
 
 def _tag(match: re.Match[str]) -> Part:

@@ -67,5 +67,6 @@ def test_wrong_options_are_refused(translator):
         translator.live("wait")
     with pytest.raises(UserError, match="lag"):
         translator.live(lag=-1)
-    with pytest.raises(UserError, match="no layer 7"):
-        translator.live(layer=7)
+    for name in ("decoder.7.cross", "encoder.0.self", "decoder.0.cross.head.2"):
+        with pytest.raises(UserError, match="has no attention"):
+            translator.live(attention=name)

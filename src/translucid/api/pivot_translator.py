@@ -23,6 +23,7 @@ from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.interop.run_resolution import resolve_run
+from translucid.models.kinds import extension_method
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.glossary import Term
@@ -325,6 +326,10 @@ class PivotTranslator:
         if isinstance(text, str):
             return translations[0]
         return translations
+
+    def live(self, policy: str = "alignatt", **options: Any) -> Any:
+        """Begin a session as `Translator.live` does: the second step reads the words that the first one has written."""
+        return extension_method("live")(self, policy, options)
 
     def stream(
         self,

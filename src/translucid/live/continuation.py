@@ -21,6 +21,7 @@ from translucid.decoding.maps import AlignmentLayer, chosen_maps, forced_feature
 from translucid.decoding.problem import Problem
 from translucid.decoding.rows import Rows
 from translucid.decoding.search import TorchEngine, prepare
+from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.live.policies import Floats
 from translucid.live.words import stands_alone
@@ -51,22 +52,32 @@ class AttentionRows:
     """The alignment layer that is read instead."""
 
     @classmethod
-    def of(cls, translator: Translator, layer: int | None = None, head: int | None = None) -> AttentionRows:
-        """Return what a layer or a head says; by default, what the run reads its word alignments from.
+    def of(cls, translator: Translator, name: str | None = None) -> AttentionRows:
+        """Return an attention of the model by its name; by default, what the run reads its word alignments from.
+
+        Args:
+            translator: the translator.
+            name: such as `decoder.1.cross`, or `decoder.1.cross.head.3` for one head.
 
         Raises:
-            UserError: the model has no such layer or head.
+            UserError: the model has no such attention.
         """
         inspector = translator.inspector
-        if not inspector.has_cross_attention and layer is None and head is None:
+        if name is not None:
+            point, _, head = name.partition(".head.")
+            heads = inspector.heads.get(point, 0) if point.endswith(".cross") else 0
+            if not heads or (head and not (head.isdecimal() and int(head) < heads)):
+                crosses = [cross for cross in inspector.heads if cross.endswith(".cross")]
+                fix = f"It has {', '.join(crosses) or 'no cross-attention'}; .head.0 and so on are single heads."
+                raise UserError(f"the model has no attention {name!r} to the source", fix=fix)
+            return cls((point,), int(head) if head else None)
+        if not inspector.has_cross_attention:
             return cls(())
-        if layer is None and head is None:
-            alignment_layer = inspector.alignment_layer
-            options = translator.configuration.alignment.of(alignment_layer is not None)
-            if options.learned:
-                return cls((), layer=alignment_layer)
-            layer, head = options.layer, options.head
-        return cls(tuple(chosen_maps(inspector.heads, "cross", layer, head)), head)
+        layer = inspector.alignment_layer
+        options = translator.configuration.alignment.of(layer is not None)
+        if options.learned:
+            return cls((), layer=layer)
+        return cls(tuple(chosen_maps(inspector.heads, "cross", options.layer, options.head)), options.head)
 
     @property
     def name(self) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from translucid.api.pivot_translator import PivotTranslator
 from translucid.engines.combinations import CONSTRAINED
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
@@ -30,10 +32,11 @@ class LiveOptions(OptionGroup):
     """EDAtt waits if a piece has this much attention on the last `lag` words, or more."""
     beam: int = Field(1, ge=1, le=100)
     """K of a beam search; 1 is greedy search."""
-    layer: int | None = Field(None, ge=0, le=255)
-    """The decoder layer whose cross-attention is read; by default that which the run reads word alignments from."""
-    head: int | None = Field(None, ge=0, le=4095)
-    """The head that is read; the mean of all by default."""
+    attention: str | None = None
+    """The attention that is read, such as `decoder.1.cross`, or `decoder.1.cross.head.3` for one head; by default that
+    which the run reads word alignments from."""
+    split: bool = True
+    """Whether sentence ends are recognized; otherwise, a sentence ends only with the text."""
     max_words: int = Field(80, ge=1, le=10_000)
     """A sentence that has not ended after this many source words is ended."""
 
@@ -89,6 +92,7 @@ class LiveSession:
             "languages": [source, target],
             "policy": self.options.policy,
             "lag": self.options.lag,
+            "alpha": self.options.alpha,
             "attention": self._continuations.rows.name,
             "sentences": [sentence.to_json() for sentence in self.sentences],
         }
@@ -118,7 +122,7 @@ class LiveSession:
             self._end()
             sentence = self._sentence()
         text = text_of([*sentence.words, word])
-        if ends_sentence(text, self.translator.languages[0]):
+        if self.options.split and ends_sentence(text, self.translator.languages[0]):
             self._end(word)
         else:
             sentence.hear(word)
@@ -168,10 +172,74 @@ def continuations(translator: Translator, options: LiveOptions) -> Continuations
         fix = 'Annotate the terms by `mode="annotate"`, for a run that was trained with data.terms.'
         raise UserError(f"live translation can't use {CONSTRAINED}, which need the whole sentence", fix=fix)
     decoding = translator.configuration.decoding.model_copy(update={"beam": options.beam, "nbest": 1, "sample": False})
-    rows = AttentionRows.of(translator, options.layer, options.head)
+    rows = AttentionRows.of(translator, options.attention)
     return Continuations(translator.torch_engine, rows, decoding, TargetVocabulary.of(translator.tokenizer))
 
 
-def live(translator: Translator, policy: PolicyName, options: dict[str, Any]) -> LiveSession:
+class PivotSession:
+    """Two sessions, the second of which reads what the first one writes, word by word."""
+
+    def __init__(self, first: LiveSession, second: LiveSession) -> None:
+        """Begin with two sessions; see `PivotTranslator.live`."""
+        self.first, self.second = first, second
+        self._heard: list[int] = []  # by part that the second session has written, the source words read until then
+
+    @property
+    def text(self) -> str:
+        """Everything that is written."""
+        return self.second.text
+
+    @property
+    def messages(self) -> list[str]:
+        """What a user should know, of both steps."""
+        return [*self.first.messages, *self.second.messages]
+
+    @property
+    def delays(self) -> list[int]:
+        """For each target word, the number of source words that were read before it was written."""
+        delays: list[int] = []
+        heard = iter(self._heard)
+        for sentence in self.second.sentences:
+            by_word: dict[int, int] = {}
+            for part in sentence.written:
+                by_word.update(dict.fromkeys(part.words, next(heard)))
+            delays += by_word.values()
+        return delays
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record of the second session, with that of the first one under `pivot`; see docs/live.md."""
+        return {**self.second.record, "pivot": self.first.record}
+
+    def read(self, text: str) -> str:
+        """Read the next part of the text, as `LiveSession.read` does."""
+        # One character completes one word at most, so that what the second session writes has one delay.
+        return "".join(self._passed(self.first.read(character)) for character in text)
+
+    def finish(self) -> str:
+        """Read the end of the text, as `LiveSession.finish` does."""
+        return self._passed(self.first.finish()) + self._noted(self.second.finish())
+
+    def _passed(self, text: str) -> str:
+        """Pass what the first session has written to the second one, and end its sentence with that of the first."""
+        written = self.second.read(text)
+        if text and self.first.sentences[-1].ended:
+            written += self.second.finish()
+        return self._noted(written)
+
+    def _noted(self, written: str) -> str:
+        parts = sum(len(sentence.written) for sentence in self.second.sentences)
+        heard = sum(len(sentence.words) for sentence in self.first.sentences)
+        self._heard += [heard] * (parts - len(self._heard))
+        return written
+
+
+def live(
+    translator: Translator | PivotTranslator, policy: str, options: Mapping[str, Any]
+) -> LiveSession | PivotSession:
     """Begin a session; see `Translator.live`."""
-    return LiveSession(translator, checked(LiveOptions, {"policy": policy, **options}))
+    checked_options = checked(LiveOptions, {"policy": policy, **options})
+    if isinstance(translator, PivotTranslator):
+        first, second = translator.first, translator.second
+        return PivotSession(LiveSession(first, checked_options), LiveSession(second, checked_options))
+    return LiveSession(translator, checked_options)

@@ -43,6 +43,16 @@ def test_hashes_are_equal_if_and_only_if_texts_are_the_same_but_for_case_and_spa
     assert (hashes_of(texts[3:9000:7]) == hashes[3:9000:7]).all()
 
 
+def test_hashes_do_not_depend_on_other_texts_and_stay_the_same():
+    assert hashes_of(["I like  soccer.", "¿Qué ES?", "Straße 中"]).tolist() == [
+        *(13839160232152528288, 13241983799344944547, 17257307738784268901),
+    ]
+    texts = [f"{letter}{chr(code)} Á" for letter in "eㄱᄀक" for code in range(0x3010)]
+    expected = hashes_of([*texts, "\ud800"])[:-1]  # which no table has
+    for first in range(0, len(texts), 40):
+        assert (hashes_of(texts[first : first + 40]) == expected[first : first + 40]).all(), texts[first]
+
+
 def test_none_is_missed_and_at_most_one_in_ten_thousand_is_a_false_report(tmp_path):
     pairs = numbered("first", 20_000)
     old = write(tmp_path / "old", numbered("old", 20_000))

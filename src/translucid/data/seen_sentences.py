@@ -23,6 +23,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -49,10 +50,14 @@ _MAGIC = b"TRLSEEN1"
 _LONGEST_HEADER = 1 << 24
 _BLOCK = 1 << 17
 """The number of bytes of gaps, or of hashes, in memory at a time."""
-_TEXTS = 8192
+_TEXTS = 4096
 """The number of texts that are hashed at a time."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_SPACES = [character for character in map(chr, range(0x3001)) if character.isspace() and character not in " \n"]
+_TABLE = 0x3001
+"""The number of characters whose case is looked up in a table: all up to the last space, U+3000."""
+_JAMO = range(0x1100, 0x1200)
+"""The parts of Korean syllables."""
+_SPACES = [character for character in map(chr, range(_TABLE)) if character.isspace() and character not in " \n"]
 _FIX = "Take it from a backup, or delete it: then nothing is known about the training text."
 
 Hashes = NDArray[np.uint64]
@@ -60,13 +65,10 @@ Hashes = NDArray[np.uint64]
 
 def hashes_of(texts: Sequence[str]) -> Hashes:
     """Return a hash of each text [n] that ignores case, repeated spaces and those at the ends; 0 for a blank text."""
-    hashes = np.empty(len(texts), np.uint64)
-    is_ascii = np.fromiter(map(str.isascii, texts), np.bool_, len(texts))
-    for rows in (np.flatnonzero(is_ascii), np.flatnonzero(~is_ascii)):  # the first ones take half of the time
-        for first in range(0, len(rows), _TEXTS):
-            part = rows[first : first + _TEXTS]
-            hashes[part] = _hashes_of_lines(_normalized([texts[row] for row in part.tolist()]))
-    return hashes
+    parts = [np.empty(0, np.uint64)]
+    for first in range(0, len(texts), _TEXTS):
+        parts.append(_hashes_of_lines(_normalized(texts[first : first + _TEXTS])))
+    return np.concatenate(parts)
 
 
 def pair_hashes(sources: Hashes, targets: Hashes) -> Hashes:
@@ -77,24 +79,64 @@ def pair_hashes(sources: Hashes, targets: Hashes) -> Hashes:
 def _normalized(texts: Sequence[str]) -> bytes:
     """Return texts as lines in UTF-8, normalized; this is much faster for all at once."""
     joined = "\n".join(texts)
-    if joined.count("\n") >= len(texts):
-        joined = "\n".join(text.replace("\n", " ") for text in texts)
-    if joined.isascii():
-        joined = joined.lower()
-    else:
-        joined = unicodedata.normalize("NFC", joined).casefold()
-    for space in _SPACES:
-        if space in joined:
-            joined = joined.replace(space, " ")
-    while "  " in joined:
-        joined = joined.replace("  ", " ")
-    lines = joined.encode("utf-8", "replace") + b"\n"  # texts from JSON may have halves of surrogate pairs
-    characters = np.frombuffer(lines, np.uint8)
-    ends = np.flatnonzero(characters == ord("\n"))
-    # The characters before and after each line feed.
-    if (characters[ends - 1] == ord(" ")).any() or (characters[np.append(0, ends[:-1] + 1)] == ord(" ")).any():
+    lines, units = _folded_ascii(joined) if joined.isascii() else _folded(joined)
+    is_end, is_space = units == ord("\n"), units == ord(" ")
+    if np.count_nonzero(is_end) > len(texts):
+        return _normalized([text.replace("\n", " ") for text in texts])
+    # A space before or after another one, a line feed, or the beginning of the text.
+    is_gap = is_end | is_space
+    if is_space[0] or (is_space[1:] & is_gap[:-1]).any() or (is_space[:-1] & is_gap[1:]).any():
+        while b"  " in lines:
+            lines = lines.replace(b"  ", b" ")
         lines = lines.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
     return lines
+
+
+def _folded_ascii(text: str) -> tuple[bytes, NDArray[np.uint8]]:
+    """Return ASCII text without case, with a line feed, and its characters."""
+    lines = f"{text}\n".encode().translate(_folded_units()[:256].astype(np.uint8).tobytes())
+    return lines, np.frombuffer(lines, np.uint8)
+
+
+def _folded(text: str) -> tuple[bytes, NDArray[np.uint16]]:
+    """Return text in NFC without case, with a line feed, in UTF-8, and its UTF-16 units."""
+    text += "\n"
+    table = _folded_units()
+    units = table.take(_units(text), mode="clip")
+    if not units.all():
+        # The one letter of a large language that becomes two.
+        text = unicodedata.normalize("NFC", text).replace("ß", "ss")
+        units = table.take(_units(text), mode="clip")
+    if units.all():
+        text = units.tobytes().decode("utf-16-le")
+    else:
+        text = text.casefold()
+        for space in _SPACES:
+            if space in text:
+                text = text.replace(space, " ")
+        units = _units(text)
+    # Texts from JSON may have halves of surrogate pairs.
+    return text.encode("utf-8", "replace"), units
+
+
+@cache
+def _folded_units() -> NDArray[np.uint16]:
+    """Return what each UTF-16 unit of a text in NFC becomes: one without case, or a space.
+
+    It is 0 for a character that becomes several or may be part of a sequence that NFC changes, and after the last one.
+    """
+    units = np.zeros(_TABLE + 1, "<u2")
+    for code, character in enumerate(map(chr, range(_TABLE))):
+        folded = " " if character in _SPACES else character.casefold()
+        may_compose = unicodedata.category(character)[0] == "M" or code in _JAMO
+        if len(folded) == 1 and not may_compose and unicodedata.is_normalized("NFC", character):
+            units[code] = ord(folded)
+    return units
+
+
+def _units(text: str) -> NDArray[np.uint16]:
+    """Return the UTF-16 units of a text."""
+    return np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
 
 
 def _hashes_of_lines(lines: bytes) -> Hashes:
@@ -102,12 +144,12 @@ def _hashes_of_lines(lines: bytes) -> Hashes:
     ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n"))
     starts = np.append(0, ends[:-1] + 1)
     lengths = ends - starts
-    counts = (lengths + 8) // 8
+    counts = lengths // 8 + 1
     firsts = np.cumsum(counts) - counts
     positions = np.arange(counts.sum()) - np.repeat(firsts, counts)
     padded = lines + bytes(8)
     at_each_byte = np.ndarray((len(lines) + 1,), "<u8", padded, strides=(1,))
-    words = at_each_byte[np.repeat(starts, counts) + 8 * positions].astype(np.uint64, copy=False)
+    words = at_each_byte.take(np.repeat(starts, counts) + 8 * positions).astype(np.uint64, copy=False)
     # The last word of a line, which may be empty, has only the bytes before the line feed.
     words[firsts + counts - 1] &= (np.uint64(1) << (8 * (lengths % 8)).astype(np.uint64)) - np.uint64(1)
     words += (positions.astype(np.uint64) + np.uint64(1)) * _ODD

@@ -233,11 +233,12 @@ class EncodedCorpus:
         links: list[EncodedLinks] = []
         chunk_documents = [np.empty(0, np.int64)]
         for chunk in chunks(pairs):
-            source_ids = tokenizer.encode_source(sources_of(chunk))
+            texts = sources_of(chunk), targets_of(chunk)
+            source_ids = tokenizer.encode_source(texts[0])
             for i in synthetic(chunk):
                 assert tokenizer.tag is not None  # `train` refuses other tokenizers
                 source_ids[i].insert(0, tokenizer.tag)
-            target_ids = tokenizer.encode_target(targets_of(chunk))
+            target_ids = tokenizer.encode_target(texts[1])
             accepted, accepted_sources, accepted_targets = [], [], []
             for pair, source, target in zip(chunk, source_ids, target_ids, strict=True):
                 if len(source) < max_tokens and len(target) < max_tokens:
@@ -254,9 +255,7 @@ class EncodedCorpus:
             if documents:
                 chunk_documents.append(document_numbers(accepted))
             if hashes:
-                originals = [pair.original or pair for pair in accepted]
-                sides = sources_of(originals), targets_of(originals)
-                chunk_hashes.append(np.stack([hashes_of(side) for side in sides]))
+                chunk_hashes.append(_original_hashes(accepted, texts))
         return cls(
             *sources.arrays(),
             *targets.arrays(),
@@ -313,6 +312,19 @@ class _Side:
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         return np.concatenate(self.ids), np.cumsum(np.concatenate(self.lengths))
+
+
+def _original_hashes(pairs: Sequence[Pair], texts: tuple[list[str], list[str]]) -> NDArray[np.uint64]:
+    """Return the hashes of the sources and the targets of pairs as they were read, [2, pairs].
+
+    Args:
+        pairs: the pairs.
+        texts: the sources and the targets of these pairs, and maybe of others.
+    """
+    originals = [pair.original or pair for pair in pairs]
+    if len(texts[0]) != len(pairs) or originals != pairs:
+        texts = sources_of(originals), targets_of(originals)
+    return np.stack([hashes_of(side) for side in texts])
 
 
 def synthetic(pairs: Iterable[Pair]) -> list[int]:

@@ -38,8 +38,8 @@ def test_a_student_learns_from_what_the_teacher_writes(distill, teacher, files):
     for row, translation in zip(without_references, expected, strict=True):
         assert row[1] == " ".join(translation.text.split())
     collected = json.loads((distill.folder / "translate.json").read_text())["results"]
-    assert collected["pairs"]["left out"] == {"unreadable": 1, "duplicate": 1}
-    assert collected["text"] == {"kept": 6, "left out": {"empty": 1, "unreadable": 1}}
+    assert collected["pairs"]["removed"] == {"unreadable": 1, "duplicate": 1}
+    assert collected["text"] == {"kept": 6, "removed": {"empty": 1, "unreadable": 1}}
     assert "3 of 3: training the student" in outcome.err
     student = RunFolder(distill.out).configuration()
     assert student.data.train[0] == str(distill.folder / "distilled.tsv")
@@ -224,8 +224,8 @@ def test_pairs_of_the_other_direction_and_a_choice_of_languages(call, files, cor
     test.write_text("".join(wide), encoding="utf-8")
     pairs = (f"{swapped}:es-en", f"{files}/valid.tsv:en-es")
     request = Request((run_with_languages,), out, pairs, valid=(f"{files}/pairs.tsv:en-es",), test=(str(test),))
-    collected = write_sources(request, None, *(tmp_path / name for name in ("sources", "valid", "tested")))
-    assert collected.pairs.reasons["held out"] > 70 and not {source for source, _ in lines} & {
+    counts = write_sources(request, None, *(tmp_path / name for name in ("sources", "valid", "tested")))
+    assert counts["pairs"].reasons["held out"] > 70 and not {source for source, _ in lines} & {
         source for source, _ in rows(tmp_path / "sources")
     }
     many_languages_folder(tmp_path / "many", end=2.0, codes=("en", "es", "fr"))

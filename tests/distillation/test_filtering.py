@@ -49,6 +49,8 @@ def test_each_removal_is_counted_by_its_reason(filtered):
     assert removed["language"] == 1 and removed["duplicate"] == 1 + len(PHRASES) - len(set(PHRASES))
     assert counts[DISTILLED].kept + removed.total() == advanced == len(good + bad)
     assert "1 repetition" in summary_of(as_json(counts)) and "reference" not in summary_of(as_json(counts))
+    older = {"pairs": {"kept": 1000, "left out": {"empty": 2}}, "reference": {"kept": 1, "removed": {}}}
+    assert summary_of(older) == "1,000 pairs; skipped 2: 2 empty; 1 reference pair; none skipped"
 
 
 def test_references_that_differ_are_pairs_of_their_own(filtered):

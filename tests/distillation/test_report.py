@@ -175,7 +175,7 @@ def test_an_interrupted_measurement_goes_on_where_it_was(tmp_path):
 @pytest.mark.parametrize("change", [{"key": "other"}, {"machine": "other"}])
 def test_figures_of_other_systems_or_machines_are_not_taken(tmp_path, change):
     file, saved = tmp_path / "report.json", measurements(measured(30.0, 1.0))
-    saved.save(file)
+    saved.write(file)
     assert Measurements.resumed(file, saved.model_copy(update={"systems": []})) == saved
     empty = saved.model_copy(update={"systems": [], **change})
     assert Measurements.resumed(file, empty) is empty

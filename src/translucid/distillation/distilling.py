@@ -10,7 +10,7 @@ measure          teacher and student are compared, and the best way to translate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
 from translucid.distillation.filtering import (
     DISTILLED,
+    PAIRS,
     REFERENCE,
+    TEXT,
     Counts,
     ReverseScoreJob,
     as_json,
@@ -30,7 +32,7 @@ from translucid.distillation.filtering import (
 from translucid.distillation.int8 import FINE_TUNED, check_int8
 from translucid.distillation.report import Report
 from translucid.distillation.request import SMALL, Request
-from translucid.distillation.sources import sentences, summary_of_sources, write_sources
+from translucid.distillation.sources import sentences, write_sources
 from translucid.distillation.stages import Results, Stage, Stages
 from translucid.distillation.student import chosen_preset, student_configuration, train_student
 from translucid.distillation.teacher import teacher_job
@@ -43,6 +45,7 @@ from translucid.jobs.job import LineJob, identity_of
 from translucid.jobs.output import PartRecord
 from translucid.jobs.running import executor_of, run_with_progress
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.settings import flat
 from translucid.runs.staging import discard
 
 BACK_TRANSLATE = Stage("back-translate", "translating back", ("target.txt", "synthetic.tsv"))
@@ -167,7 +170,7 @@ class _Distillation:
         request, folder = self.request, self.folder
         configuration = request.reverse_configuration
         assert request.reverse and configuration
-        skipped = Skipped("sentence")
+        skipped = Skipped()
         with output(folder / "target.txt") as stream:
             for sentence in sentences(request.target_text, configuration.data.languages[0], skipped):
                 stream.write(f"{sentence}\n".encode())
@@ -183,7 +186,7 @@ class _Distillation:
         if not (folder / "synthetic.tsv").stat().st_size:
             raise UserError("gave no pair at all", file=request.target_text[0], fix="Is this the right file?")
         pairs = sum(1 for _ in read_lines(folder / "synthetic.tsv"))
-        return {"sentences": skipped.kept, "left out": dict(skipped.reasons), "pairs": pairs}
+        return {**as_json({TEXT: skipped}), "synthetic": pairs}
 
     def _identity_of_translation(self) -> dict[str, Any]:
         request = self.request
@@ -196,19 +199,21 @@ class _Distillation:
         request, folder = self.request, self.folder
         synthetic = folder / "synthetic.tsv" if request.target_text else None
         with self.console.status(f"{self.stages.label(TRANSLATE)}: reading the corpora", is_long=True):
-            collected = write_sources(
+            counts = write_sources(
                 request, synthetic, folder / "sources.tsv", folder / "valid.tsv", folder / "test.tsv"
             )
-        self.console.print(summary_of_sources(collected.to_json()), soft_wrap=True)
-        self._run_job(TRANSLATE, teacher_job(request), "sources.tsv", "decoded.tsv", collected.lines)
-        return collected.to_json()
+        results = as_json(counts)
+        self.console.print(summary_of(results), soft_wrap=True)
+        total = counts[PAIRS].kept + counts[TEXT].kept
+        self._run_job(TRANSLATE, teacher_job(request), "sources.tsv", "decoded.tsv", total)
+        return results
 
     @property
     def _keeps_references(self) -> bool:
         """Whether the student also learns from the references."""
         if self.request.keep_references is not None:
             return self.request.keep_references
-        return self.stages.results(TRANSLATE)["pairs"]["kept"] <= SMALL
+        return self.stages.results(TRANSLATE)[PAIRS]["kept"] <= SMALL
 
     def _identity_of_filter(self) -> dict[str, Any]:
         request = self.request
@@ -226,9 +231,9 @@ class _Distillation:
         request, folder = self.request, self.folder
         files = {DISTILLED: folder / "clean.tsv", REFERENCE: folder / "references.tsv"}
         collected = self.stages.results(TRANSLATE)
-        total = collected["pairs"]["kept"] + collected["text"]["kept"]
+        total = collected[PAIRS]["kept"] + collected[TEXT]["kept"]
         if self._keeps_references:
-            total += collected["pairs"]["kept"]
+            total += collected[PAIRS]["kept"]
         with progress_bar(self.console, self.stages.label(FILTER), total) as advance:
             counts = filter_by_rules(
                 folder / "decoded.tsv",
@@ -258,12 +263,12 @@ class _Distillation:
 
     def _identity_of_training(self) -> dict[str, Any]:
         """Return the settings of the student, but for the names of its files and the versions."""
-        settings = student_configuration(self.request, self._preset, {}).model_dump(mode="json", exclude={"versions"})
-        flat = dict(_flat(settings))
-        del flat["training.teachers"]  # folders may be moved
+        configuration = student_configuration(self.request, self._preset, {})
+        settings = flat(configuration.model_dump(mode="json", exclude={"versions"}))
+        del settings["training.teachers"]  # folders may be moved
         if self.request.word_level is not None:
-            flat["the teachers"] = [RunFolder(run).model_digest() for run in self.request.teachers]
-        return {**flat, "the validation pairs": digest(self.folder / "valid.tsv")}
+            settings["the teachers"] = [RunFolder(run).model_digest() for run in self.request.teachers]
+        return {**settings, "the validation pairs": digest(self.folder / "valid.tsv")}
 
     def _check_int8(self) -> Results:
         source, target = self.request.configuration.data.languages
@@ -289,7 +294,7 @@ class _Distillation:
         request, test = self.request, self.folder / "test.tsv"
         source, target = request.configuration.data.languages
         notes = [
-            f"Sentences to translate: {summary_of_sources(self.stages.results(TRANSLATE))}.",
+            f"Sentences to translate: {summary_of(self.stages.results(TRANSLATE))}.",
             f"Learned from {summary_of(self.stages.results(FILTER))}.",
         ]
         report = Report(request.out, request.teachers, request.bounds, self.console, notes)
@@ -307,12 +312,3 @@ class _Distillation:
             f"{request.out} is translated by {best_system.name}, beam {best_system.beam}", soft_wrap=True
         )
         return {"chosen": best_system.model_dump(mode="json")}
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the settings with dotted keys."""
-    for key, value in settings.items():
-        if isinstance(value, dict) and value:
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

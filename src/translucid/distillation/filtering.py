@@ -10,11 +10,12 @@ another one, makes the source improbable (Junczys-Dowmunt 2018, W18-6478, sectio
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from translucid.data.cleaning.rules import SAMPLE, Profile
 from translucid.data.filtering import Skipped, reservoir_sample
 from translucid.data.readers.corpus import PlacedPair, read_lines
 from translucid.decoding.pair_scores import score_pairs
+from translucid.distillation.stages import Results
 from translucid.engines.noisy_channel import ReverseModel
 from translucid.evaluation.quality_checks import repetition_in
 from translucid.ground.atomic import output
@@ -32,8 +34,12 @@ from translucid.jobs.job import Done, LineFunction, LineJob, as_lines
 from translucid.jobs.windows import Window
 from translucid.runs.configuration import Configuration
 
+PAIRS, TEXT = "pairs", "text"
+"""The two kinds of sentences to translate: the sources of pairs, and text of one language."""
 DISTILLED, REFERENCE = "distilled", "reference"
 """The two kinds of pairs of a source: with the hypothesis of the teacher, and with the reference."""
+UNITS = {PAIRS: "pair", TEXT: "sentence", DISTILLED: "distilled pair", REFERENCE: "reference pair"}
+"""The name of one of each kind."""
 REPETITION, SCORE = "repetition", "reverse-score"
 """The reasons that `data.cleaning` does not know."""
 EXCLUDED_RULES = ("near-duplicate",)
@@ -41,10 +47,10 @@ EXCLUDED_RULES = ("near-duplicate",)
 
 
 Counts: TypeAlias = dict[str, Skipped]
-"""The numbers of pairs that were kept and removed, by kind."""
+"""The numbers of pairs or sentences that were kept and skipped, by kind."""
 
 
-def as_json(counts: Counts) -> dict[str, Any]:
+def as_json(counts: Counts) -> Results:
     """Return the numbers as plain values."""
     by_kind = {}
     for kind, skipped in counts.items():
@@ -52,18 +58,14 @@ def as_json(counts: Counts) -> dict[str, Any]:
     return by_kind
 
 
-def summary_of(counts: dict[str, Any]) -> str:
-    """Return the numbers of `as_json` as a line."""
+def summary_of(counts: Results) -> str:
+    """Return the numbers of `as_json` as a line, without those of kinds that there are none of."""
     parts = []
     for kind, numbers in counts.items():
-        kept, reasons = numbers["kept"], numbers["removed"]
-        if not kept and not reasons:
-            continue
-        summary = f"{kept:,} {kind} pairs"
-        if reasons:
-            removed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-            summary += f" (removed {sum(reasons.values()):,}: {removed})"
-        parts.append(summary)
+        reasons = numbers["left out"] if "left out" in numbers else numbers["removed"]  # of older versions
+        skipped = Skipped(UNITS[kind], numbers["kept"], Counter(reasons))
+        if skipped.kept or skipped.reasons:
+            parts.append(skipped.summary())
     return "; ".join(parts)
 
 

@@ -12,16 +12,15 @@ from random import Random
 from statistics import median
 from typing import Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bitext.pair import Pair
 from bitext.reading import read_at_most
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import sources_of, targets_of
 from translucid.decoding.decoding_options import CandidateVocabulary
-from translucid.engines.tuned import Tuned
+from translucid.engines.tuned import ResultFile, Tuned
 from translucid.evaluation.metrics import Criterion
-from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console, progress_bar
 
 ROUNDS = 3
@@ -109,10 +108,8 @@ CANDIDATES: dict[CandidateVocabulary, str] = {
 """The part of a system's name that describes its candidates."""
 
 
-class Measurements(BaseModel):
+class Measurements(ResultFile):
     """The figures of all systems, complete or not."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     """A fingerprint of everything that the figures depend on, but the machine."""
@@ -124,11 +121,11 @@ class Measurements(BaseModel):
     """The number of test sentences."""
     metric: Literal["BLEU", "chrF"] = "BLEU"
     """The metric by which systems are compared: chrF where references are too short for BLEU, or BLEU is too low."""
-    signatures: list[str] = []
+    signatures: list[str] = Field(default_factory=list)
     """sacreBLEU's signatures of BLEU and chrF."""
     count: int | None = None
     """The number of systems; None as long as they have not been opened."""
-    systems: list[Measured] = []
+    systems: list[Measured] = Field(default_factory=list)
 
     @classmethod
     def resumed(cls, file: Path, empty: Measurements) -> Measurements:
@@ -153,10 +150,6 @@ class Measurements(BaseModel):
         systems = [*self.systems]
         systems[index : index + 1] = [system]
         return self.model_copy(update={"systems": systems})
-
-    def save(self, file: Path) -> None:
-        """Write the measurements to a file, atomically."""
-        write_atomically(file, (self.model_dump_json(indent=2) + "\n").encode())
 
 
 @dataclass(frozen=True)
@@ -211,7 +204,7 @@ def measure(
         criterion = Criterion([targets_of(pairs)], language)
         for index in range(len(measurements.systems), len(systems)):
             measurements = _score_system(systems[index], sources, criterion, measurements)
-            measurements.save(file)
+            measurements.write(file)
             advance(1)
         # The systems take turns, so that a time at which the machine is busy slows all of them down.
         texts = Random(1).sample(sources, len(sources))
@@ -224,7 +217,7 @@ def measure(
                 measured = measured.model_copy(update={"rounds": [*measured.rounds, timed]})
                 busy = max(measurements.busy, load_average())
                 measurements = measurements.with_system(index, measured).model_copy(update={"busy": busy})
-                measurements.save(file)
+                measurements.write(file)
                 advance(1)
     return measurements
 

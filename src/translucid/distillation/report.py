@@ -27,7 +27,7 @@ from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.distillation.measuring import ROUNDS, SECONDS, Measured, Measurements, Role, System, measure
 from translucid.distillation.request import Bounds
 from translucid.engines.tuned import Tuned, save_tuned
-from translucid.engines.tuning import PAIRS, SENTENCES, Tuning, engine_for
+from translucid.engines.tuning import PAIRS, SENTENCES, Tuning, engine_for, write_lists
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
@@ -126,7 +126,8 @@ class Report:
 
     def _systems(self, tuning: Tuning, key: str, folder: Path, source: str | None, target: str | None) -> list[System]:
         """Open all systems; the files of their shortlists are in `folder`."""
-        lists = Shortlists.of(tuning, self.folder / SHORTLISTS, key).write(folder)
+        shortlists = Shortlists.of(tuning, self.folder / SHORTLISTS, key)
+        lists = write_lists(shortlists.lists, folder)
         return [*teacher_systems(self.teachers, source, target), *student_systems(tuning, lists)]
 
     def _key(self, tuning: Tuning, pairs: Sequence[Pair]) -> str:
@@ -265,14 +266,6 @@ class Shortlists(BaseModel):
     def read(cls, file: Path) -> Shortlists:
         """Read the lists from a file."""
         return cls.model_validate_json(read_at_most(file, LARGEST))
-
-    def write(self, folder: Path) -> dict[CandidateVocabulary, Path]:
-        """Write each list into a file of a folder, as engines read it."""
-        files: dict[CandidateVocabulary, Path] = {}
-        for name, content in self.lists.items():
-            files[name] = folder / f"{name}.tsv"
-            files[name].write_text(content, encoding="utf-8")
-        return files
 
 
 def teacher_systems(teachers: Sequence[Path], source: str | None, target: str | None) -> list[System]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from bitext.pair import Pair
 from bitext.readers.lines import BadLine, one_space
@@ -18,6 +16,7 @@ from translucid.data.readers.corpus import read_lines
 from translucid.data.readers.texts import read_texts
 from translucid.data.sentences import split_sentences
 from translucid.data.statistics import digest, digest_pair
+from translucid.distillation.filtering import PAIRS, TEXT, Counts, as_json, summary_of
 from translucid.distillation.request import Request
 from translucid.ground.atomic import output
 from translucid.ground.errors import UserError
@@ -28,36 +27,7 @@ LANGUAGE_SAMPLE = 1000
 """The number of sentences whose language is guessed."""
 
 
-class Collected(NamedTuple):
-    """The numbers of sentences to translate, and of those that were left out."""
-
-    pairs: Skipped
-    texts: Skipped
-
-    @property
-    def lines(self) -> int:
-        """The number of sentences to translate."""
-        return self.pairs.kept + self.texts.kept
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers as plain values."""
-        by_kind = {}
-        for name, skipped in (("pairs", self.pairs), ("text", self.texts)):
-            by_kind[name] = {"kept": skipped.kept, "left out": dict(skipped.reasons.most_common())}
-        return by_kind
-
-
-def summary_of_sources(counts: dict[str, Any]) -> str:
-    """Return the numbers of `Collected.to_json` as a line."""
-    parts = []
-    for name, unit in (("pairs", "pair"), ("text", "sentence")):
-        skipped = Skipped(unit, counts[name]["kept"], Counter(counts[name]["left out"]))
-        if skipped.kept or skipped.reasons:
-            parts.append(skipped.summary())
-    return "; ".join(parts)
-
-
-def write_sources(request: Request, synthetic: Path | None, file: Path, valid: Path, test: Path) -> Collected:
+def write_sources(request: Request, synthetic: Path | None, file: Path, valid: Path, test: Path) -> Counts:
     """Write the sentences to translate, as lines `source TAB reference`, and the validation and test pairs.
 
     The reference of a sentence from monolingual text is empty. Sources of validation and test pairs are left out, and
@@ -80,24 +50,25 @@ def write_sources(request: Request, synthetic: Path | None, file: Path, valid: P
     if test_pairs:
         write_pairs(test, test_pairs)
     held_out = {normalized_text(pair.source) for pair in (*corpora.valid, *test_pairs)}
-    collected = Collected(Skipped(), Skipped())
+    counts = {PAIRS: Skipped(), TEXT: Skipped()}
+    texts = counts[TEXT]
     seen = DigestSet()
     with output(file) as stream:
-        for pair in _pairs(request, corpora, held_out, seen, collected.pairs):
+        for pair in _pairs(request, corpora, held_out, seen, counts[PAIRS]):
             stream.write(f"{pair.source}\t{pair.target}\n".encode())
-        for sentence in sentences(request.text, data.languages[0], collected.texts):
+        for sentence in sentences(request.text, data.languages[0], texts):
             if normalized_text(sentence) in held_out:
-                collected.texts.add("held out")
+                texts.add("held out")
             elif not seen.add(digest(sentence)):
-                collected.texts.add("duplicate")
+                texts.add("duplicate")
             else:
                 stream.write(f"{sentence}\t\n".encode())
-    if not collected.lines:
+    if not counts[PAIRS].kept and not texts.kept:
         name = next(iter((*request.pairs, *request.text)), None)
-        reasons = summary_of_sources(collected.to_json())
+        reasons = summary_of(as_json(counts))
         raise UserError(f"nothing is left to translate ({reasons})", file=name, fix="Check the files.")
     _refuse_other_direction(request, file)
-    return collected
+    return counts
 
 
 def _refuse_other_direction(request: Request, file: Path) -> None:

@@ -20,7 +20,7 @@ FILE, SHORTLIST = TUNING_FILES
 
 
 class ResultFile(BaseModel):
-    """A JSON file in the run folder with a result of `translucid tune`."""
+    """A JSON file in the run folder with a result of `translucid tune` or `translucid distill`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -218,6 +218,15 @@ LISTS: dict[CandidateVocabulary, tuple[int, int]] = {"small shortlist": (20, 400
 """For each shortlist, the number of pieces that a source piece adds, and of frequent ones that are always listed."""
 
 
+def write_lists(lists: Mapping[CandidateVocabulary, str], folder: Path) -> dict[CandidateVocabulary, Path]:
+    """Write each list of candidates into a file of a folder, as engines read it."""
+    files: dict[CandidateVocabulary, Path] = {}
+    for name, content in lists.items():
+        files[name] = folder / f"{name}.tsv"
+        files[name].write_text(content, encoding="utf-8")
+    return files
+
+
 def find_fastest(
     run: Path,
     *,
@@ -354,10 +363,7 @@ class Tuning:
             raise UserError("there are no sentences to try that the model takes in one piece", fix="See `valid`.")
         results = []
         with tempfile.TemporaryDirectory(prefix="translucid-") as folder_name:
-            files: dict[CandidateVocabulary, Path] = {}
-            for name, content in lists.items():
-                files[name] = Path(folder_name) / f"{name}.tsv"
-                files[name].write_text(content, encoding="utf-8")
+            files = write_lists(lists, Path(folder_name))
             configurations = self.configurations(files)
             if len(configurations) == 1:
                 what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"

@@ -71,6 +71,21 @@ def nested(key: str, value: Any) -> Settings:
     return value
 
 
+def flat(settings: Settings, prefix: str = "") -> Settings:
+    """Return the values of nested groups by their dotted keys.
+
+    >>> flat({"a": {"b": {"c": 1}, "d": 2}})
+    {'a.b.c': 1, 'a.d': 2}
+    """
+    values: Settings = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            values |= flat(value, f"{prefix}{name}.")
+        else:
+            values[f"{prefix}{name}"] = value
+    return values
+
+
 def assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Settings:
     """Return settings with assignments, and then overrides, applied to them.
 

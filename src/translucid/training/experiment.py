@@ -37,6 +37,7 @@ from translucid.runs.configuration import FIXED_SETTINGS, Configuration, fixed_s
 from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.initialization import begin, initial_tokenizer, lacks_pieces
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.settings import flat
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Dataset, Initialization, TrainingData, sha256
@@ -319,7 +320,7 @@ def _other_settings(run: RunFolder, configuration: Configuration) -> UserError:
     `config.yaml` still holds the settings of the run's last training. If these are equal to the current ones, it is
     another version of this package that wrote the checkpoint.
     """
-    before, now = _flat(fixed_values(run.configuration())), _flat(fixed_values(configuration))
+    before, now = flat(fixed_values(run.configuration())), flat(fixed_values(configuration))
     for key in {**before, **now}:
         if before.get(key) != now.get(key):
             problem = f"{key} can't change in a resumed run, from {_yaml(before.get(key))} to {_yaml(now.get(key))}"
@@ -328,14 +329,6 @@ def _other_settings(run: RunFolder, configuration: Configuration) -> UserError:
     problem += f"translucid {__version__} can use its model, but can't resume its training"
     fix = f"Begin a new run from its weights (`begin_from={run.path}`), or resume it with the version that began it."
     return UserError(problem, file=run.path, fix=fix)
-
-
-def _flat(values: Mapping[str, Any], group: str = "") -> dict[str, Any]:
-    """Return nested settings by their dotted keys."""
-    result: dict[str, Any] = {}
-    for name, value in values.items():
-        result.update(_flat(value, f"{group}{name}.") if isinstance(value, dict) else {f"{group}{name}": value})
-    return result
 
 
 def _yaml(value: Any) -> str:

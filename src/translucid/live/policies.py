@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from translucid.ground.errors import UserError
+from translucid.live.kinds import PolicyName
 
 Floats: TypeAlias = NDArray[np.float32]
-PolicyName: TypeAlias = Literal["alignatt", "edatt", "wait-k", "agreement", "whole"]
 POLICIES: tuple[PolicyName, ...] = get_args(PolicyName)
-EVIDENCE: TypeAlias = Mapping[str, float | int]
+Evidence: TypeAlias = Mapping[str, float | int]
+"""Numbers that decide, by name."""
 
 
 class Proposal(NamedTuple):
@@ -56,7 +57,7 @@ class Policy(Protocol):
     def writes(self, proposal: Proposal) -> bool:
         """Return whether the piece is written now."""
 
-    def evidence(self, proposal: Proposal) -> EVIDENCE:
+    def evidence(self, proposal: Proposal) -> Evidence:
         """Return the numbers that decide, by name."""
 
 
@@ -75,7 +76,7 @@ class AlignAtt:
         """Return whether a_i < |x| - f."""
         return proposal.row.size > 0 and int(proposal.row.argmax()) < proposal.frontier(self.lag)
 
-    def evidence(self, proposal: Proposal) -> EVIDENCE:
+    def evidence(self, proposal: Proposal) -> Evidence:
         """Return a_i and |x| - f."""
         argmax = int(proposal.row.argmax()) if proposal.row.size else -1
         return {"argmax": argmax, "frontier": proposal.frontier(self.lag)}
@@ -100,7 +101,7 @@ class EDAtt:
         """Return whether the attention on the last pieces is below alpha."""
         return proposal.row.size > 0 and self.mass(proposal) < self.alpha
 
-    def evidence(self, proposal: Proposal) -> EVIDENCE:
+    def evidence(self, proposal: Proposal) -> Evidence:
         """Return the attention on the last pieces, the first of them, and alpha."""
         return {"mass": self.mass(proposal), "frontier": proposal.frontier(self.lag), "alpha": self.alpha}
 
@@ -119,7 +120,7 @@ class WaitK:
         """Return whether g(t) words have been heard; t counts from 1."""
         return proposal.heard >= self.lag + proposal.word
 
-    def evidence(self, proposal: Proposal) -> EVIDENCE:
+    def evidence(self, proposal: Proposal) -> Evidence:
         """Return the number of source words that the target word needs."""
         return {"needs": self.lag + proposal.word}
 
@@ -138,7 +139,7 @@ class LocalAgreement:
         """Return whether all these hypotheses begin with the same pieces up to this one."""
         return self._agreeing(proposal) == self.lag
 
-    def evidence(self, proposal: Proposal) -> EVIDENCE:
+    def evidence(self, proposal: Proposal) -> Evidence:
         """Return the number of earlier hypotheses that begin with the same pieces, and of those that must."""
         return {"agreeing": self._agreeing(proposal), "needs": self.lag}
 
@@ -158,7 +159,7 @@ class WholeSentence:
         """Return False."""
         return False
 
-    def evidence(self, proposal: Proposal) -> EVIDENCE:
+    def evidence(self, proposal: Proposal) -> Evidence:
         """Return nothing: only the end of the sentence decides."""
         return {}
 

@@ -14,7 +14,7 @@ from translucid.data.tokenizing.pieces import SPACE, TERM
 from translucid.ground.special import SPECIAL
 from translucid.live import continuation
 from translucid.live.continuation import Continuations
-from translucid.live.policies import EVIDENCE, Floats, Policy, Proposal
+from translucid.live.policies import Evidence, Floats, Policy, Proposal
 from translucid.live.words import SourceWord, text_of, words_of, words_of_pieces
 
 
@@ -102,7 +102,7 @@ class Refused:
     row: Floats
     """[heard] its attention over the source words."""
     piece: Attended
-    evidence: EVIDENCE
+    evidence: Evidence
     """The numbers that decided; see the policies. Empty for the end token, which always waits for the source's."""
 
     def to_json(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class LiveSentence:
         is_end = piece.token == SPECIAL.end
         if not is_end and self.policy.writes(proposal):
             return False
-        evidence: EVIDENCE = {}
+        evidence: Evidence = {}
         text = ""
         if not is_end:
             evidence = self.policy.evidence(proposal)

@@ -12,7 +12,8 @@ from translucid.engines.combinations import CONSTRAINED
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.live.continuation import AttentionRows, Continuations, TargetVocabulary
-from translucid.live.policies import Floats, PolicyName, policy_of
+from translucid.live.kinds import PolicyName
+from translucid.live.policies import Floats, policy_of
 from translucid.live.sentence import LiveSentence
 from translucid.live.words import SourceWord, WordReader, ends_sentence, text_of
 from translucid.runs.configuration import checked
@@ -68,6 +69,11 @@ class LiveSession:
     def text(self) -> str:
         """Everything that is written."""
         return self._text
+
+    @property
+    def heard(self) -> int:
+        """The number of source words read."""
+        return sum(len(sentence.words) for sentence in self.sentences)
 
     @property
     def delays(self) -> list[int]:
@@ -190,6 +196,16 @@ class PivotSession:
         return self.second.text
 
     @property
+    def heard(self) -> int:
+        """The number of source words read."""
+        return self.first.heard
+
+    @property
+    def sentences(self) -> list[LiveSentence]:
+        """The sentences of the second session."""
+        return self.second.sentences
+
+    @property
     def messages(self) -> list[str]:
         """What a user should know, of both steps."""
         return [*self.first.messages, *self.second.messages]
@@ -229,8 +245,7 @@ class PivotSession:
 
     def _noted(self, written: str) -> str:
         parts = sum(len(sentence.written) for sentence in self.second.sentences)
-        heard = sum(len(sentence.words) for sentence in self.first.sentences)
-        self._heard += [heard] * (parts - len(self._heard))
+        self._heard += [self.heard] * (parts - len(self._heard))
         return written
 
 

@@ -1,0 +1,89 @@
+"""Sessions of live translation that share what the model has proposed, for measuring many policies on one sentence.
+
+A proposal depends on the source heard and on the target written. Policies at several lags often write the same target,
+only later, so most proposals were made before. Greedy search gives the same pieces whether a beginning was forced or
+chosen, so a longer hypothesis also has the proposals after its beginnings.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+
+from translucid.live import session as live_session
+from translucid.live.continuation import Continuations, Piece
+
+
+@dataclass
+class Hypothesis:
+    """Pieces that the model proposes after a written target, which are computed when they are needed."""
+
+    written: list[int]
+    pieces: list[Piece]
+    rest: Iterator[Piece]
+
+    def follows(self, written: Sequence[int]) -> bool:
+        """Return whether `written` is what this target, continued as far as it has been, begins with."""
+        tokens = [*self.written, *(piece.token for piece in self.pieces)]
+        return len(self.written) <= len(written) <= len(tokens) and tokens[: len(written)] == list(written)
+
+    def after(self, count: int) -> Iterator[Piece]:
+        """Yield the pieces after the first `count` of the target."""
+        index = count - len(self.written)
+        while True:
+            if index == len(self.pieces):
+                piece = next(self.rest, None)
+                if piece is None:
+                    return
+                self.pieces.append(piece)
+            yield self.pieces[index]
+            index += 1
+
+
+@dataclass(frozen=True)
+class SharedContinuations(Continuations):
+    """Continuations of one model by greedy search that are computed once."""
+
+    known: dict[tuple[int, ...], list[Hypothesis]] = field(default_factory=lambda: defaultdict(list))
+
+    def after(self, source: Sequence[int], written: Sequence[int]) -> Iterator[Piece]:
+        """Yield the pieces that the model proposes; see `Continuations.after`."""
+        hypotheses = self.known[tuple(source)]
+        for hypothesis in hypotheses:
+            if hypothesis.follows(written) and self._begins_word(hypothesis, written):
+                return hypothesis.after(len(written))
+        hypothesis = Hypothesis(list(written), [], super().after(source, written))
+        hypotheses.append(hypothesis)
+        return hypothesis.after(len(written))
+
+    def _begins_word(self, hypothesis: Hypothesis, written: Sequence[int]) -> bool:
+        """Return whether the next piece may follow a written word: others are not proposed then."""
+        if len(written) == len(hypothesis.written):
+            return True
+        token = next(hypothesis.after(len(written)), None)
+        return token is not None and token.token not in self._continuing
+
+    @property
+    def _continuing(self) -> set[int]:
+        return set(self.vocabulary.continuing.tolist())
+
+
+@contextmanager
+def share_continuations() -> Iterator[None]:
+    """Let all sessions of one translator that begin within the block share their proposals."""
+    made: list[SharedContinuations] = []
+    original = live_session.continuations
+
+    def shared(translator, options):  # type: ignore[no-untyped-def]
+        if not made:
+            plain = original(translator, options)
+            made.append(SharedContinuations(**{f.name: getattr(plain, f.name) for f in fields(plain)}))
+        return made[0]
+
+    live_session.continuations = shared
+    try:
+        yield
+    finally:
+        live_session.continuations = original

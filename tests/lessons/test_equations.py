@@ -25,6 +25,8 @@ from translucid.inspection.patching import replacing
 from translucid.layers.positions import sinusoidal_positions
 from translucid.lessons import equations
 from translucid.lessons.lessons import LESSONS
+from translucid.live import Proposal
+from translucid.live.policies import AlignAtt
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 
@@ -192,6 +194,29 @@ def test_context(model):
 
     expected = first.log_probability - second.log_probability
     assert equations.log_odds(log_p, source, "y", "y'") == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("f", [0, 1, 2, 9])
+def test_live_translation(f):
+    """The decisions are those of the policy on the same maps: attention of each target word after each source word."""
+    source, target = list("abcdef"), list("ABCDE")
+    maps = torch.rand(len(source) + 1, len(target), len(source), generator=torch.Generator().manual_seed(f))
+
+    def continuation(x, y):
+        for i in range(len(y), len(target)):
+            yield target[i], maps[len(x), i, : len(x)]
+
+    expected, policy = [], AlignAtt(f)
+    for heard in range(1, len(source) + 1):
+        while len(expected) < len(target):
+            i = len(expected)
+            proposal = Proposal(maps[heard, i, :heard].numpy(), range(heard), heard, i)
+            if heard < len(source) and not policy.writes(proposal):
+                break
+            expected.append((target[i], heard))
+    assert equations.live_translation(continuation, source, f) == expected
+    assert [word for word, _ in expected] == target
+    assert (expected[0][1] == len(source)) == (f == 9)
 
 
 def searched(model, ids, options):

@@ -17,7 +17,7 @@ from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.decoding.maps import forced_pass
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.pages import recorded, save_pages
-from translucid.lessons.recording import BOOK, PAIRS, PASSAGES
+from translucid.lessons.recording import BOOK, HEARD, PAIRS, PASSAGES
 from translucid.lessons.runs import translated
 
 
@@ -376,6 +376,36 @@ def test_context(lesson, models):
     assert page.inner_text(".data-table .chosen th") == sentence
 
 
+def test_live(lesson, models):
+    """The staircase has the words that are written after so many source words, with their attention, and what waits."""
+    page = lesson("live")
+    text = HEARD[0]
+    for lag, heard in ((1, 3), (2, 6), (4, 9)):
+        slide(page, "lag f, in words", lag)
+        slide(page, "words heard", heard)
+        session = models.demo.live("alignatt", lag=lag)
+        session.read(text)
+        session.finish()
+        (sentence,) = session.sentences
+        written = [part for part in sentence.written if part.heard <= heard]
+        waiting = [part for part in sentence.refused if part.heard == heard < len(text.split())]
+        assert len(waiting) == (heard < len(text.split()))
+        shown = page.locator(".matrix tbody tr")
+        names = [part.text for part in written] + [f"{part.text or 'end'} …" for part in waiting]
+        assert shown.locator("th").all_inner_texts() == names
+        for row, part in zip(shown.all(), [*written, *waiting], strict=True):
+            cells = row.locator("td.weight:not(.masked)")
+            assert cells.count() == part.heard
+            weights = [float(cell.inner_text().split()[0]) for cell in cells.all()]
+            np.testing.assert_allclose(weights, part.row, atol=0.006)
+            is_last = part.heard < len(text.split())
+            assert row.locator("td.last").count() == min(lag, part.heard) * is_last
+        said = page.inner_text(".live-region")
+        assert said.endswith("wait." if waiting else "the rest is written.")
+        for part in waiting:
+            assert not part.evidence or f"“{part.text}” looks most at" in said
+
+
 def test_beam(lesson, models):
     page = lesson("beam")
     page.get_by_label("Sentence").select_option(label=BOOK[1])
@@ -454,6 +484,17 @@ def expected_facts(name, record):
             same = [s for s in record["sentences"] if s["translations"][0] == s["translations"][1]]
             shown = max(same or record["sentences"], key=lambda s: abs(s["log_odds"][0] - s["log_odds"][1]))
             return [shown["before"], *(nearly(odds, 2) for odds in shown["log_odds"])]
+        case "live":
+            changed = [
+                (sentence, lag)
+                for sentence in record["sentences"]
+                for lag in sentence["lags"]
+                if lag["text"] != sentence["whole"]
+            ]
+            if not changed:
+                return ["Must it be so?"]
+            sentence, lag = changed[0]
+            return [sentence["whole"], f"With a lag of {lag['lag']}, it is “{lag['text']}”"]
     return []
 
 

@@ -23,7 +23,7 @@ SHOWN = {
     "12": ["encoder states"],
 }
 """Texts that the HTML outputs of a notebook must contain, by notebook."""
-PICTURES = {"1": 1, "3": 1, "5": 2, "6": 2, "7": 1, "8": 1, "9": 1, "10": 2, "11": 2, "12": 1, "13": 1}
+PICTURES = {"1": 1, "3": 1, "5": 2, "6": 2, "7": 1, "8": 1, "9": 1, "10": 2, "11": 2, "12": 1, "13": 1, "14": 2}
 """The number of figures that each notebook shows."""
 
 

@@ -92,6 +92,7 @@ CONSTANTS = {
     "scale": {"0", "1", "1024"},
     "ablation": {"2013", "6", "0", "1"},
     "context": {"2013", "0"},
+    "live": {"1"},
 }
 """The numbers that the texts of lessons may have: of equations, of papers, of lessons and of the figure's controls."""
 
@@ -127,8 +128,8 @@ def test_the_documentation_of_patching_shows_the_recorded_figures():
         assert row and row[1].split() == [str(round(100 * value)) for value in carried], layer
 
 
-def test_the_thirteen_lessons(files):
-    assert len(NAMES) == 13
+def test_the_fourteen_lessons(files):
+    assert len(NAMES) == 14
     assert list(LESSON) == NAMES
     assert set(SENTENCE) == set(NAMES) - {"positions"}
     index = files["index.html"]

@@ -26,11 +26,11 @@ def learn(
     port: Annotated[int, Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
     show: Annotated[bool, Option("--open", help="Open the lessons in the browser.")] = False,
 ) -> None:
-    """Thirteen short interactive lessons about attention and the layers of a model.
+    """Fourteen short interactive lessons about attention and the layers of a model.
 
     The figures show numbers from small translators. A lesson whose models exist is live: it accepts your own sentences.
-    --train trains the models, and `translucid demo` the one of lessons 3 to 12. The other lessons show recordings.
-    If the demo's model exists, some of the saved pages embed a translator that runs in the browser.
+    --train trains the models, and `translucid demo` the one of lessons 3 to 12 and 14. The others show recordings. If
+    the demo's model exists, some of the saved pages embed a translator that runs in the browser.
 
     **Examples**
 

@@ -1,3 +1,4 @@
+from translucid.lessons.equations import live_translation as live_translation
 from translucid.lessons.lessons import LESSONS as LESSONS
 from translucid.lessons.lessons import Lesson as Lesson
 from translucid.lessons.recording import log_odds as log_odds

@@ -6,7 +6,8 @@ modules that the models use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -78,6 +79,8 @@ def slopes(q: Tensor, K: Tensor, power: float) -> Tensor:
 
 
 Prefix = tuple[int, ...]
+Word = TypeVar("Word")
+"""A word, or a piece of one, in any form."""
 
 
 def beam_search(
@@ -140,3 +143,23 @@ def with_context(previous: Sequence[int], separator: int, sentence: Sequence[int
 def log_odds(log_p: Callable[[Sequence[int], str], float], source: Sequence[int], y: str, y2: str) -> float:
     """Return L for two translations y and y' of a source."""
     return log_p(source, y) - log_p(source, y2)
+
+
+def live_translation(
+    continuation: Callable[[Sequence[Word], Sequence[Word]], Iterable[tuple[Word, Tensor]]],
+    source: Sequence[Word],
+    f: int,
+) -> list[tuple[Word, int]]:
+    """Return the words y_i and how many words of x had been heard when each was written, with a lag of f words.
+
+    `continuation` of x and y gives the words that the model proposes after y, each with its attention A_i [S] to x.
+    """
+    written: list[tuple[Word, int]] = []
+    for heard in range(1, len(source) + 1):
+        x, y = source[:heard], [word for word, _ in written]
+        for word, attention in continuation(x, y):
+            a = int(attention.argmax())
+            if a >= len(x) - f and heard < len(source):
+                break
+            written.append((word, heard))
+    return written

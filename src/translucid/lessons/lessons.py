@@ -1,4 +1,4 @@
-"""The thirteen lessons, in order."""
+"""The fourteen lessons, in order."""
 
 from __future__ import annotations
 

@@ -567,6 +567,54 @@ def context(models: Models) -> Record:
     return {"sentences": [context_sentence(models, f" {SEPARATOR} ".join(passage)) for passage in PASSAGES]}
 
 
+HEARD = (
+    "We saw a beautiful church in the old city",
+    DEMO_TEXTS[1],
+    "When Elena arrived early, she gave a book to our father.",
+)
+"""The sentences of the lesson on live translation: an order and a gender that depend on later words, and a guess."""
+LAGS = (1, 2, 3, 4)
+"""The lags of its slider."""
+
+
+def live_sentence(models: Models, text: str) -> Record:
+    """Return how a sentence is translated while it is heard, by AlignAtt with each of `LAGS`.
+
+    Raises:
+        UserError: the text is more than one sentence.
+    """
+    lags = []
+    for lag in LAGS:
+        session = models.demo.live("alignatt", lag=lag)
+        session.read(text)
+        session.finish()
+        sentence, *others = session.record["sentences"]
+        if others:
+            raise UserError("a lesson takes one sentence", fix="Give a short one.")
+        written = [[part["text"], part["heard"], _plain_row(part["row"])] for part in sentence["written"]]
+        refused = []
+        for part in sentence["refused"]:
+            if part["heard"] == len(sentence["source"]):
+                continue  # the sentence ended then
+            # The policy compares pieces; that of the largest weight may not belong to the word with the largest sum.
+            words = sentence["heard"][str(part["heard"])]["words"]
+            looks_at = words[part["evidence"]["argmax"]] if part["evidence"] else None
+            refused.append({"text": part["text"], "heard": part["heard"], "at": looks_at})
+            refused[-1]["row"] = _plain_row(part["row"])
+        lags.append({"lag": lag, "text": sentence["text"], "written": written, "refused": refused})
+    whole = models.demo.translate(text, beam=1, split=False).text
+    return {"text": text, "words": sentence["source"], "whole": whole, "lags": lags}
+
+
+def _plain_row(row: Iterable[float]) -> list[float]:
+    return [round(weight, 3) for weight in row]
+
+
+def live(models: Models) -> Record:
+    """Return the sentences of the lesson."""
+    return {"sentences": [live_sentence(models, text) for text in HEARD]}
+
+
 def of_book(sentence: Callable[[Models, str], Record]) -> Callable[[Models], Record]:
     """Return a function that records a lesson with only sentences."""
     return lambda models: {"sentences": [sentence(models, text) for text in BOOK]}
@@ -585,6 +633,7 @@ SENTENCE: dict[str, Callable[[Models, str], Record]] = {
     "ablation": ablation_sentence,
     "patching": patching_sentence,
     "context": context_sentence,
+    "live": live_sentence,
 }
 """The function that records a sentence, by lesson; the lesson on positions has none."""
 LESSON: dict[str, Callable[[Models], Record]] = {
@@ -601,6 +650,7 @@ LESSON: dict[str, Callable[[Models], Record]] = {
     "ablation": ablation,
     "patching": patching,
     "context": context,
+    "live": live,
 }
 """The function that records a lesson, in order."""
 

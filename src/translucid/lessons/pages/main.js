@@ -9,6 +9,7 @@ import { contributionsFacts, contributionsFigure } from "./contributions.js";
 import { el } from "./dom.js";
 import { headsFacts, headsFigure } from "./heads.js";
 import { layersFacts, layersFigure } from "./layers.js";
+import { liveFacts, liveFigure } from "./live.js";
 import { masksFigure } from "./masks.js";
 import { memoryFigure } from "./memory.js";
 import { patchingFacts, patchingFigure } from "./patching.js";
@@ -31,6 +32,7 @@ const FIGURES = {
   ablation: ablationFigure,
   patching: patchingFigure,
   context: contextFigure,
+  live: liveFigure,
 };
 // What the text of a lesson says about its record: a function of the record that returns texts by name. The page has an
 // element with the attribute data-fact for each.
@@ -44,6 +46,7 @@ const FACTS = {
   ablation: ablationFacts,
   patching: patchingFacts,
   context: contextFacts,
+  live: liveFacts,
 };
 // Examples of what a reader can enter.
 const PLACEHOLDER = "We are going to the park";

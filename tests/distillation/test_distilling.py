@@ -8,7 +8,14 @@ import pytest
 
 from tests.distillation.conftest import STUDENT
 from translucid import Translator
-from translucid.data.seen_sentences import SeenSentences
+from translucid.data.seen_sentences import (
+    SEEN,
+    SEEN_BEFORE,
+    SeenSentences,
+    SeenSentencesBuilder,
+    hashes_of,
+    learn_from_teachers,
+)
 from translucid.decoding.pair_scores import score_pairs
 from translucid.distillation.report import Report
 from translucid.distillation.request import Bounds, Request
@@ -46,8 +53,24 @@ def test_a_student_learns_from_what_the_teacher_writes(distill, teacher, files):
     assert Translator.load(distill.out, "cpu").translate("I like soccer").text is not None
     assert student.training.guided_alignment == 0.1
     pairs = [row[:2] for row in rows(distill.folder / "distilled.tsv")]
-    seen = SeenSentences.of_run(distill.out).look_up(pairs)
-    assert all(sides.pair for sides in seen.sides)
+    seen = SeenSentences.of_run(distill.out)
+    assert all(sides.pair for sides in seen.look_up(pairs).sides)
+    # What the teacher has seen stays in a file of its own.
+    (known,) = (distill.out / SEEN_BEFORE).iterdir()
+    assert known.read_bytes() == (teacher / SEEN).read_bytes() and seen.complete
+
+
+def test_the_index_of_a_student_of_an_unknown_teacher_is_incomplete(tmp_path):
+    run, teacher = tmp_path / "student", tmp_path / "teacher"
+    run.mkdir()
+    learn_from_teachers(run, [teacher])
+    assert not any(run.iterdir())  # the student has no index
+    builder = SeenSentencesBuilder()
+    builder.add(hashes_of(["one"]), hashes_of(["uno"]))
+    builder.write(run, "digest")
+    learn_from_teachers(run, [teacher])
+    seen = SeenSentences.of_run(run)
+    assert not seen.complete and seen.look_up([("One", "uno")]).sides[0].pair
 
 
 def test_a_repeated_command_does_nothing_again_and_other_inputs_are_refused(distill, files):

@@ -1,7 +1,7 @@
 """The seen-sentence index: which sentences of a test set were in the training text of a run.
 
     seen.bin           hashes of the sentences of the run's own training text
-    seen-before/*.bin  the indexes of the runs from which its weights come, each a file of its own
+    seen-before/*.bin  the indexes of the runs from which its weights come, and of its teachers: a file each
 
 Sentences are compared as `normalized_text` without case. A file has up to three sets of hashes for each pair of
 languages: sources, targets and pairs. A set of n hashes modulo n 2^p is sorted and stored in n (2 + p) bits, as the
@@ -346,10 +346,15 @@ class SeenSentencesBuilder:
             sizes = [hash_set.size if hash_set else None for hash_set in sets]
             groups.append({"languages": languages, "both": both, "sets": sizes})
             contents += [hash_set.content.tobytes() for hash_set in sets if hash_set]
-        header = json.dumps({"text": text, "complete": complete, "groups": groups}, separators=(",", ":")).encode()
-        content = b"".join([header, *contents])
-        start = _MAGIC + len(header).to_bytes(4, "little") + zlib.crc32(content).to_bytes(4, "little")
-        write_atomically(run / SEEN, start + content)
+        _write(run, {"text": text, "complete": complete, "groups": groups}, b"".join(contents))
+
+
+def _write(run: Path, header: dict[str, Any], sets: bytes) -> None:
+    """Write the index of a run."""
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    content = encoded + sets
+    start = _MAGIC + len(encoded).to_bytes(4, "little") + zlib.crc32(content).to_bytes(4, "little")
+    write_atomically(run / SEEN, start + content)
 
 
 def _sets_of(sources: Hashes, targets: Hashes, *, few: bool) -> list[_HashSet | None]:
@@ -459,7 +464,7 @@ class SeenPairs:
 
 @dataclass(frozen=True)
 class SeenSentences:
-    """The sentences of the training text of a run, and of the runs from which its weights come.
+    """The sentences of the training text of a run, of the runs from which its weights come, and of its teachers.
 
     Several files are asked together.
     """
@@ -569,3 +574,18 @@ def inherit(run: Path, sources: Iterable[Path]) -> bool:
             # The same index may come from two of the runs.
             write_atomically(run / SEEN_BEFORE / f"{sha256(content).hexdigest()[:16]}.bin", content)
     return complete
+
+
+def learn_from_teachers(run: Path, teachers: Iterable[Path]) -> None:
+    """Add to the index of a student, if it has one, those of its teachers, whose training text its own depends on.
+
+    Raises:
+        UserError: a file is damaged, or can't be written.
+    """
+    if not (run / SEEN).is_file() or inherit(run, teachers):
+        return
+    _Index.read(run / SEEN)
+    content = (run / SEEN).read_bytes()
+    start = len(_MAGIC) + 8
+    end = start + int.from_bytes(content[start - 8 : start - 4], "little")
+    _write(run, json.loads(content[start:end]) | {"complete": False}, content[end:])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from translucid.data.seen_sentences import learn_from_teachers
 from translucid.distillation.measuring import MEGABYTE
 from translucid.distillation.request import Request
 from translucid.distillation.stages import Results
@@ -140,6 +141,7 @@ def train_student(
         trainer,
         display,
     ):
+        learn_from_teachers(run.path, request.teachers)
         trainer.fit(display)
     measure_trained(trainer, console)
     progress = trainer.progress

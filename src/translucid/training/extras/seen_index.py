@@ -42,7 +42,7 @@ class SeenIndex(DatasetStep):
             for number, chunk in corpus.encode_again():
                 self.learn_chunk(corpora, number, chunk)
         options = self.configuration.training
-        sources = [options.begin_from, options.init_encoder, options.init_decoder, options.elmo]
+        sources = [options.begin_from, options.init_encoder, options.init_decoder, options.elmo, *options.teachers]
         complete = inherit(run, [Path(source) for source in sources if source])
         self.builder.write(run, corpora.digest, complete=complete)
         self.builder = SeenSentencesBuilder()  # the hashes take memory

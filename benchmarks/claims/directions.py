@@ -146,11 +146,13 @@ def without_english(run: Path, corpus: Path) -> str:
     return table([*head, "zero-shot, off-target %", "through English", "references"], rows)
 
 
-def evaluated(run: Path, files: Sequence[str]) -> dict[str, Any]:
+def evaluated(run: Path, files: Sequence[str], *options: str) -> dict[str, Any]:
     """Return the scores of a run by `translucid evaluate`."""
     output = StringIO()
     with redirect_stdout(output):
-        code = run_command(["evaluate", str(run), "--beam", "5", "--lines", "whole", "--json", "--test", *files])
+        code = run_command(
+            ["evaluate", str(run), "--beam", "5", "--lines", "whole", "--json", "--test", *files, *options]
+        )
     if code:
         raise SystemExit(f"the evaluation of {run} failed")
     scores: dict[str, Any] = json.loads(output.getvalue())

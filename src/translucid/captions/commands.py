@@ -55,7 +55,6 @@ def caption(
     refuse_two_inputs("an image", images, input_file)
     if not images and not input_file:
         raise UserError("there is no image to write about", fix="Give image files, folders or tars.")
-    refuse_to_replace(output, overwrite)
     sampling = option.Sampling(temperature, seed=seed).settings()
     settings = {"beam": beam, "nbest": nbest, "length_penalty": length_penalty, **sampling}
     options = configuration_of(run, "images").decoding_with(settings)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.arguments import pair_up
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar
@@ -73,7 +73,6 @@ def align(
         raise UserError(what, fix="Leave out --reverse, --layer, --method, --shift and --both, or --statistics.")
     if not run and not statistics:
         raise UserError("there is no run whose attention is read", fix="Name one, or give --statistics.")
-    refuse_to_replace(output, overwrite)
     files, languages = pair_up(pairs), (source_language, target_language)
     if statistics or run is None:
         require_pytorch("--statistics")

@@ -120,7 +120,8 @@ def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str]
         endings: the endings that it may have; any if there are none.
 
     Raises:
-        UserError: it exists, has another ending, is no file, or its folder is missing or read-only.
+        UserError: it exists, has another ending, is no file, or its folder is missing or read-only; or it is a picture,
+            and Matplotlib, which draws it, is not installed.
     """
     if file is None:
         return
@@ -136,16 +137,7 @@ def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str]
         raise UserError("can't be written (there is no such folder)", file=file, fix="Check the path.")
     if not os.access(folder, os.W_OK):
         raise UserError("can't be written (its folder is read-only)", file=file, fix="Choose another folder.")
-
-
-def refuse_to_save(file: Path | None, overwrite: bool, endings: Sequence[str]) -> None:
-    """Check, before any work, that a picture or a page can be written, as `refuse_to_replace` does.
-
-    Raises:
-        UserError: it can't, or Matplotlib, which draws pictures, is not installed.
-    """
-    refuse_to_replace(file, overwrite, endings)
-    if file:
+    if endings:
         refuse_picture(file)
 
 

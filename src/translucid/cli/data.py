@@ -236,7 +236,7 @@ class Files(NamedTuple):
     """Files."""
 
     text: Annotated[Path, Option(metavar="FILE", help="Text of the target language, one sentence per line.")]
-    out: Annotated[Path, Option(metavar="OUT.tsv", help="The synthetic pairs.")]
+    out: Annotated[Path, Option(metavar="OUT.tsv", callback=option.to_write(".tsv"), help="The synthetic pairs.")]
     overwrite: option.Overwrite = False
     skip_bad: option.SkipBad = False
     lines: option.Lines = "sentences"
@@ -283,7 +283,6 @@ def back_translate(
 
     text, out = files.text, files.out
     refuse_as_texts(str(text))
-    refuse_to_replace(out, files.overwrite, (".tsv",))
     configuration = configuration_of(run, "text").between(*languages)
     options = configuration.decoding_with({**search._asdict(), **sampling.settings()})
     job = BackTranslationJob(
@@ -514,7 +513,10 @@ def _print_normalization(console: Console, where: str, side: SideStatistics) -> 
 
 @app.command()
 def phrasebook(
-    out: Annotated[Path, Argument(metavar="OUT.tsv", help="The file to write; .jsonl adds gold alignments.")],
+    out: Annotated[
+        Path,
+        Argument(metavar="OUT.tsv", callback=option.to_write(), help="The file to write; .jsonl adds gold alignments."),
+    ],
     count: Annotated[int, Option(help="The number of sentence pairs, or passages.", min=1)] = 10_000,
     split: Annotated[str, Option(help="train, valid or test; no sentence is in two of them.")] = "train",
     min_words: Annotated[int, Option(help="The shortest sentence in words.")] = 2,
@@ -545,7 +547,6 @@ def phrasebook(
         raise UserError("has no place for antecedents", file=out, fix="Name a file .jsonl, or leave out --discourse.")
     if discourse and (min_words, max_words) != (2, 60):
         raise UserError("--min-words and --max-words are for single sentences", fix="Leave out one of the options.")
-    refuse_to_replace(out, overwrite)
     lines = []
     with progress_bar(Console(stderr=True), "writing", count) as advance:
         records = _passages(count, split, seed) if discourse else _sentences(count, split, seed, min_words, max_words)

@@ -9,7 +9,6 @@ import typer
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import refuse_to_save
 from translucid.cli.run_kinds import configuration_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Draw pictures: heads, masks, positions, beam search, training curves.")
 
-Out = Annotated[Path, Option(metavar="FILE", help="The picture: .png, .svg or .pdf.")]
+Out = Annotated[
+    Path, Option(metavar="FILE", callback=option.to_write(*PICTURES), help="The picture: .png, .svg or .pdf.")
+]
 
 
 @app.command()
@@ -46,8 +47,7 @@ def attention(
 
         translucid draw attention runs/eyes photograph.jpg --out heads.png
     """
-    # Checked first, as loading PyTorch and Matplotlib takes seconds.
-    _refuse(out, overwrite, text)
+    _refuse_blank(text)
     if view := view_of(configuration_of(run).model.reads, "draw attention"):
         _save(view(run, text, layer, kind), out)
         return
@@ -82,7 +82,7 @@ def mask(
 
         translucid draw mask runs/demo "I like soccer" "They are going to the beach" --kind padding --out padding.png
     """
-    _refuse(out, overwrite, *texts)
+    _refuse_blank(*texts)
     from translucid.api.translator import Translator
     from translucid.inspection.plots.heatmaps import draw_batch_mask
 
@@ -117,7 +117,6 @@ def positions(
 
         translucid draw positions --length 100 --width 128 --out positions.svg
     """
-    _refuse(out, overwrite)
     from translucid.inspection.plots import draw_positions
     from translucid.layers.positions import sinusoidal_positions
 
@@ -142,7 +141,7 @@ def beam(
 
         translucid draw beam runs/eyes photograph.jpg --out beam.svg
     """
-    _refuse(out, overwrite, text)
+    _refuse_blank(text)
     from translucid.api.translator import Translator
     from translucid.inspection.plots import draw_beam
 
@@ -168,7 +167,6 @@ def curves(
 
         translucid draw curves runs/small runs/rnn --out curves.svg
     """
-    _refuse(out, overwrite)
     from translucid.inspection.plots import draw_curves
     from translucid.runs.run_folder import RunFolder
 
@@ -180,9 +178,8 @@ def curves(
     _save(draw_curves(metrics), out)
 
 
-def _refuse(out: Path, overwrite: bool, *texts: str) -> None:
-    """Check, before any work, that the picture can be written and the texts are not empty."""
-    refuse_to_save(out, overwrite, PICTURES)
+def _refuse_blank(*texts: str) -> None:
+    """Check, before any work, that no text is empty."""
     if not all(text.strip() for text in texts):
         raise UserError("there is nothing to translate", fix="Give a text with words in it.")
 

@@ -36,7 +36,7 @@ from typer import Argument, Option
 from bitext.pair import Pair
 from bitext.readers.lines import refuse_twice
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.arguments import pair_up
 from translucid.cli.combinations import refuse_together, refuse_unsuitable
 from translucid.cli.printing import print_json, print_samples, print_scores, with_examples
 from translucid.cli.run_kinds import refuse_without_context, steps_of, view_of
@@ -99,7 +99,9 @@ class Report(NamedTuple):
 
     as_json: option.Json = False
     samples: Annotated[int, Option(help="Show this many translations beside their references.", min=0)] = 0
-    hypotheses: Annotated[Path | None, Option(help="Write the translations to this file.")] = None
+    hypotheses: Annotated[
+        Path | None, Option(callback=option.to_write(), help="Write the translations to this file.")
+    ] = None
     overwrite: option.Overwrite = False
 
     def save(self, lines: list[str]) -> None:
@@ -150,7 +152,6 @@ def evaluate(
     if translation.lines == "separate":
         flags["--lines separate"] = True
     refuse_together(flags)
-    refuse_to_replace(report.hypotheses, report.overwrite)
     first_step, configuration = steps_of(run, translation.pivot, languages)
     data = data._replace(test=test)
     refuse_unsuitable("evaluate", flags, configuration.model.reads, *(["--pivot"] if first_step else []))

@@ -27,19 +27,15 @@ from typer import Option
 
 from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
-from translucid.cli.arguments import refuse_to_save
 from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import configuration_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.rendering.file_formats import refuse_untranslated
+from translucid.inspection.rendering.file_formats import PAGES, refuse_untranslated
 
 if TYPE_CHECKING:
     from translucid.inspection.explain import Contrast, Faithfulness
-
-KINDS = (".png", ".svg", ".pdf", ".html", ".json")
-"""The formats in which an explanation of a caption is saved."""
 
 
 class Explanation(NamedTuple):
@@ -67,7 +63,12 @@ class Output(NamedTuple):
     """Output."""
 
     as_json: option.Json = False
-    save: Annotated[Path | None, Option(metavar="FILE", help="For an image or a label: save as .html, .png ...")] = None
+    save: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", callback=option.to_write(*PAGES), help="For an image or a label: save as .html, .png ..."
+        ),
+    ] = None
     overwrite: option.Overwrite = False
 
 
@@ -105,7 +106,6 @@ def explain(
     if options.word is not None and options.instead_of is None:
         raise UserError("--word is for --instead-of", fix="Give both, or leave it out.")
     flags = option.changed_flags(options, output)
-    refuse_to_save(output.save, output.overwrite, KINDS)
     reads = configuration_of(run).model.reads
     refuse_unsuitable("explain", flags, reads)
     if view := view_of(reads, "explain"):

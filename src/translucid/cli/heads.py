@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 from typer import Option
 
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_save
+from translucid.cli.arguments import pair_up
 from translucid.cli.printing import print_scores, with_examples
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.console import Console
@@ -39,7 +39,10 @@ class Output(NamedTuple):
     """Output."""
 
     as_json: option.Json = False
-    save: Annotated[Path | None, Option(metavar="FILE", help="Draw the results, as .png, .svg or .pdf.")] = None
+    save: Annotated[
+        Path | None,
+        Option(metavar="FILE", callback=option.to_write(*PICTURES), help="Draw the results, as .png, .svg or .pdf."),
+    ] = None
     overwrite: option.Overwrite = False
 
 
@@ -60,7 +63,6 @@ def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: o
     from translucid.api.translator import Translator
     from translucid.runs.corpus_files import pairs_of
 
-    refuse_to_save(output.save, output.overwrite, PICTURES)
     configuration = configuration_of(run)
     if configuration.model.reads != "text":
         what = "is no translator, and heads are measured by translation"

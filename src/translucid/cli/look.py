@@ -35,7 +35,7 @@ from typer import Argument, Option
 
 from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_save
+from translucid.cli.arguments import pair_up
 from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import configuration_of, view_of
@@ -87,7 +87,12 @@ class View(NamedTuple):
 class Saving(NamedTuple):
     """Saving."""
 
-    save: Annotated[Path | None, Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf, .json or .npz.")] = None
+    save: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", callback=option.to_write(*ENDINGS), help="Save as .html, .png, .svg, .pdf, .json or .npz."
+        ),
+    ] = None
     why: Annotated[list[str] | None, Option(metavar="METHOD", help="Explain by erasure, lime ...")] = None
     tsv: Annotated[list[str] | None, option.files("Save the attention over sentence pairs as .npz.")] = None
     overwrite: option.Overwrite = False
@@ -96,11 +101,10 @@ class Saving(NamedTuple):
         """Check, before any work, that the result can be saved.
 
         Raises:
-            UserError: the file is of no such kind, or exists already; or there is no such method.
+            UserError: the file is of no such kind, or there is no such method.
         """
         from translucid.inspection.explain import refuse_method
 
-        refuse_to_save(self.save, self.overwrite, ENDINGS)
         if self.why and not self.saves_page:
             raise UserError("--why is shown by a page", fix="Save one: --save why.html.")
         for method in self.why or ():

@@ -13,7 +13,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.arguments import pair_up
 from translucid.cli.printing import print_json
 from translucid.cli.run_kinds import configuration_of
 from translucid.cli.train import shares
@@ -350,7 +350,10 @@ def stats(
 @app.command()
 def export(
     memory: MemoryArgument,
-    out: Annotated[Path, Argument(metavar="OUT", help="The file to write: .tmx, or .tsv.")],
+    out: Annotated[
+        Path,
+        Argument(metavar="OUT", callback=option.to_write(".tmx", ".tsv"), help="The file to write: .tmx, or .tsv."),
+    ],
     source_language: SourceCode = None,
     target_language: TargetCode = None,
     overwrite: option.Overwrite = False,
@@ -367,7 +370,6 @@ def export(
     from translucid import __version__
     from translucid.memory.opening import open_memory
 
-    refuse_to_replace(out, overwrite, (".tmx", ".tsv"))
     log = Console(stderr=True)
     with open_memory(memory, (source_language, target_language), log) as opened:
         source, target = export_languages(opened, (source_language, target_language))

@@ -62,6 +62,22 @@ def resolved(context: typer.Context, runs: Path | list[Path] | None) -> Path | l
     return resolve_run(runs)
 
 
+def to_write(*endings: str) -> Any:
+    """Return a callback of the file that a command writes, which replaces no other without `Overwrite`.
+
+    `endings`: the endings that the file may have; any if there are none.
+    """
+
+    def checked(context: typer.Context, file: Path | None) -> Path | None:
+        if not context.resilient_parsing:
+            from translucid.cli.arguments import refuse_to_replace
+
+            refuse_to_replace(file, context.params["overwrite"], endings)
+        return file
+
+    return checked
+
+
 def run(help_text: str) -> Any:
     """Return an option whose value is a run."""
     return Option(metavar="RUN", callback=resolved, help=help_text)
@@ -81,8 +97,9 @@ TextOrImage = Annotated[
 ]
 
 Input = Annotated[Path | None, Option("--input", help="A file with one text per line; - is standard input.")]
-Output = Annotated[Path | None, Option(help="Write to this file, not to standard output.")]
-Overwrite = Annotated[bool, Option("--overwrite", help="Replace an output that exists already.")]
+Output = Annotated[Path | None, Option(callback=to_write(), help="Write to this file, not to standard output.")]
+# Eager, because `to_write` asks for it.
+Overwrite = Annotated[bool, Option("--overwrite", is_eager=True, help="Replace an output that exists already.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 SkipBad = Annotated[bool, Option("--skip-bad", help="Skip lines that can't be read, and count them.")]
 Reference = Annotated[list[str] | None, files("More references, one per line.")]

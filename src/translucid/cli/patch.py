@@ -18,14 +18,12 @@ from typer import Argument, Option
 
 from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
-from translucid.cli.arguments import refuse_to_save
 from translucid.cli.printing import print_json, with_examples
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.rendering.file_formats import PICTURES
+from translucid.inspection.rendering.file_formats import PAGES
 
-KINDS = (*PICTURES, ".html", ".json")
 """The formats in which the result is saved."""
 
 
@@ -46,7 +44,10 @@ class Output(NamedTuple):
     """Output."""
 
     as_json: option.Json = False
-    save: Annotated[Path | None, Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf or .json.")] = None
+    save: Annotated[
+        Path | None,
+        Option(metavar="FILE", callback=option.to_write(*PAGES), help="Save as .html, .png, .svg, .pdf or .json."),
+    ] = None
     overwrite: option.Overwrite = False
 
 
@@ -73,7 +74,6 @@ def patch(
     from translucid.inspection.patching import read_pairs, terminal_view
     from translucid.inspection.rendering.saving import save_patching
 
-    refuse_to_save(output.save, output.overwrite, KINDS)
     if configuration_of(run).model.reads != "text":
         what = "is no translator, and patching compares translations of two sentences"
         fix = "In Python, `handling` replaces the states of any model (docs/interventions.md)."

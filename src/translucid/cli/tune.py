@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_save
+from translucid.cli.arguments import pair_up
 from translucid.cli.run_kinds import configuration_of
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console, table_of
@@ -98,7 +98,10 @@ def confidence(
         Option(help="The features; default: the cheapest good ones."),
     ] = None,
     dropout_passes: Annotated[int | None, Option(help="Also try so many dropout passes.", min=2, max=1000)] = None,
-    diagram: Annotated[Path | None, Option(metavar="FILE", help="Draw a reliability diagram, as .png ...")] = None,
+    diagram: Annotated[
+        Path | None,
+        Option(metavar="FILE", callback=option.to_write(*PICTURES), help="Draw a reliability diagram, as .png ..."),
+    ] = None,
     overwrite: option.Overwrite = False,
     languages: option.Languages,
 ) -> None:
@@ -117,7 +120,6 @@ def confidence(
     from translucid.api.fitting.confidence_fitting import fit_confidence
     from translucid.runs.settings import without_none
 
-    refuse_to_save(diagram, overwrite, PICTURES)
     settings = {"threshold": threshold, "sentences": sentences, "kind": features, "passes": dropout_passes}
     fitted = fit_confidence(
         run,

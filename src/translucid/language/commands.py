@@ -13,7 +13,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import input_bytes, lines_of, refuse_other_texts, refuse_to_replace, refuse_unreadable
+from translucid.cli.arguments import input_bytes, lines_of, refuse_other_texts, refuse_unreadable
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, progress_bar
@@ -52,7 +52,6 @@ def classify(
     from translucid.language.jobs import ClassifyJob
 
     refuse_other_texts(texts, input_file)
-    refuse_to_replace(output, overwrite)
     ensemble_runs = tuple(ensemble or ())
     for classifier_run in (run, *ensemble_runs):
         configuration_of(classifier_run, "texts with labels")
@@ -121,7 +120,6 @@ def generate(
     refuse_other_texts(texts, source.input_file)
     if output.top_candidates and output.output_format != "jsonl":
         raise UserError("--top-candidates has no place in plain text", fix="Add --format jsonl.")
-    refuse_to_replace(output.output, output.overwrite)
     options = generation_options(
         configuration_of(run, "running text").decoding, {**search._asdict(), **sampling.settings()}
     )
@@ -151,7 +149,9 @@ def write(
     run: option.Run,
     files: Annotated[list[Path] | None, Argument(metavar="[FILE ...]", help="Text files, .tsv or .jsonl.")] = None,
     input_file: Annotated[Path | None, Option("--input", help="One such file; - is standard input.")] = None,
-    out: Annotated[Path | None, Option(help="The file to write, .npz or .safetensors.")] = None,
+    out: Annotated[
+        Path | None, Option(callback=option.to_write(*ENDINGS), help="The file to write, .npz or .safetensors.")
+    ] = None,
     layer: LayerOption = "mix",
     overwrite: option.Overwrite = False,
     device: option.Device = "auto",
@@ -176,7 +176,6 @@ def write(
         raise UserError("there is no text, or both FILE and --input", fix="Give files, or one file with --input.")
     if out is None:
         raise UserError("no --out was given", fix="Name the file to write, such as --out vectors.npz.")
-    refuse_to_replace(out, overwrite, ENDINGS)
     chosen_layer = layer_of(layer)
     embedder = Embedder.load(run, device)
     embedder.check(chosen_layer)

@@ -8,6 +8,8 @@ from translucid.ground.errors import UserError, missing_package
 
 PICTURES = (".png", ".svg", ".pdf")
 """The file formats of figures."""
+PAGES = (*PICTURES, ".html", ".json")
+"""The file formats in which explanations and patched states can be saved."""
 ENDINGS = (*PICTURES, ".html", ".json", ".npz")
 """The file formats in which the attention of a translation can be saved."""
 

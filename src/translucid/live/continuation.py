@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from translucid.attention.points import WEIGHTS, Record, handling
+from translucid.attention.points import WEIGHTS, Point, Record, handling_points, points_of
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
@@ -44,8 +44,8 @@ class Piece(NamedTuple):
 class AttentionRows:
     """Where the rows of attention come from: the alignment layer of a run, or layers and heads of the model."""
 
-    maps: tuple[str, ...]
-    """The names of the attentions whose mean is read."""
+    points: Mapping[str, Point]
+    """The points of the weights whose mean is read, by the names of the attentions."""
     head: int | None = None
     """The head that is read; the mean of all by default."""
     layer: AlignmentLayer | None = None
@@ -70,14 +70,15 @@ class AttentionRows:
                 crosses = [cross for cross in inspector.heads if cross.endswith(".cross")]
                 fix = f"It has {', '.join(crosses) or 'no cross-attention'}; .head.0 and so on are single heads."
                 raise UserError(f"the model has no attention {name!r} to the source", fix=fix)
-            return cls((point,), int(head) if head else None)
+            return cls(_points(translator.model, [point]), int(head) if head else None)
         if not inspector.has_cross_attention:
-            return cls(())
+            return cls({})
         layer = inspector.alignment_layer
         options = translator.configuration.alignment.of(layer is not None)
         if options.learned:
-            return cls((), layer=layer)
-        return cls(tuple(chosen_maps(inspector.heads, "cross", options.layer, options.head)), options.head)
+            return cls({}, layer=layer)
+        names = chosen_maps(inspector.heads, "cross", options.layer, options.head)
+        return cls(_points(translator.model, names), options.head)
 
     @property
     def name(self) -> str:
@@ -85,13 +86,13 @@ class AttentionRows:
         if self.layer is not None:
             return "alignment layer"
         head = "" if self.head is None else f".head.{self.head}"
-        return ", ".join(f"{name}{head}" for name in self.maps)
+        return ", ".join(f"{name}{head}" for name in self.points)
 
     @contextmanager
-    def recorded(self, model: SequenceModel) -> Iterator[Maps]:
-        """Record the weights of the maps, [N, H, T, S] each, within the block."""
+    def recorded(self) -> Iterator[Maps]:
+        """Record the weights, [N, H, T, S] each, within the block."""
         record = Record()
-        with handling(model, {f"{name}{WEIGHTS}": record.handler(name) for name in self.maps}):
+        with handling_points({point: record.handler(name) for name, point in self.points.items()}):
             yield record
 
     def of_tokens(self, problem: Problem, maps: Maps, features: Tensor, tokens: Sequence[int]) -> Floats:
@@ -112,6 +113,11 @@ class AttentionRows:
         heads = slice(None) if self.head is None else slice(self.head, self.head + 1)
         means = [weights[0, heads].float().mean(0) for weights in maps.values()]
         return _array(torch.stack(means).mean(0))
+
+
+def _points(model: SequenceModel, names: Sequence[str]) -> dict[str, Point]:
+    points = points_of(model)
+    return {name: points[f"{name}{WEIGHTS}"] for name in names}
 
 
 def _array(rows: Tensor) -> Floats:
@@ -163,6 +169,15 @@ class WholeWords:
             log_probs.index_fill_(1, self.continuing, -torch.inf)
 
 
+class _Step(NamedTuple):
+    """What the model computes for the next token."""
+
+    features: Tensor
+    """[1, 1, D]."""
+    maps: Maps
+    """The recorded weights, [1, H, 1, S] each."""
+
+
 @dataclass(frozen=True)
 class Continuations:
     """Continues targets by one model: greedily, or by beam search."""
@@ -172,12 +187,14 @@ class Continuations:
     options: DecodingOptions
     vocabulary: TargetVocabulary
 
-    def after(self, source: Sequence[int], written: Sequence[int]) -> Iterator[Piece]:
+    def after(self, source: Sequence[int], written: Sequence[int], draft: Sequence[int] = ()) -> Iterator[Piece]:
         """Yield the pieces that the model proposes after those that are written, with the end token last.
 
         Args:
             source: the ids of the input, with its end token.
             written: the target ids that are written, without those that every target begins with.
+            draft: a guess of the ids to come, such as the proposals for the words before. It saves time where it is
+                right, as one pass checks all of it, and changes no result.
 
         Raises:
             UserError: the model's predictions are not finite.
@@ -200,31 +217,59 @@ class Continuations:
         if self.options.beam > 1:
             yield from self._searched(problem, prefix)
         else:
-            yield from self._greedy(problem, prefix)
+            yield from self._greedy(problem, prefix, [*draft])
 
-    def _greedy(self, problem: Problem, prefix: Sequence[int]) -> Iterator[Piece]:
-        model, token = problem.model, None
+    def _greedy(self, problem: Problem, prefix: Sequence[int], draft: list[int]) -> Iterator[Piece]:
+        """Yield the most probable pieces after a prefix."""
+        eos = problem.model.eos
         with torch.inference_mode():
             rows, _ = problem.begin()
-            for forced in prefix:
-                rows = _extended(rows, forced, 0.0)
-            state = model.resume(problem.memory, rows.tokens[:, :-1])
-        while token != model.eos:
-            piece, rows, state = self._next(problem, rows, state)
-            token = piece.token
-            yield piece
+        for forced in prefix:
+            rows = _extended(rows, forced, 0.0)
+        state: State | None = None
+        while True:
+            # A pass over everything checks the draft; when it is used up, each step computes one position.
+            if state is None:
+                steps, state = self._checked(problem, rows, draft)
+            else:
+                steps, state = self._advanced(problem, rows, state)
+            for position, step in enumerate(steps):
+                piece = self._chosen(problem, rows, step)
+                yield piece
+                if piece.token == eos:
+                    return
+                rows = _extended(rows, piece.token, piece.log_prob)
+                if position < len(steps) - 1 and piece.token != draft[position]:
+                    draft, state = [], None
+                    break
 
-    def _next(self, problem: Problem, rows: Rows, state: State) -> tuple[Piece, Rows, State]:
-        """Return the most probable next piece, and the row and the state with it."""
-        model = problem.model
-        with torch.inference_mode(), self.rows.recorded(model) as maps:
-            features, state = model.advance(rows.last, state)
-            log_probs, finite = problem.log_probs(rows, model.output(features))
+    def _checked(self, problem: Problem, rows: Rows, draft: Sequence[int]) -> tuple[list[_Step], State]:
+        """Return the steps after the tokens so far and after each of a draft, by one pass, and the state after all."""
+        device = rows.tokens.device
+        with torch.inference_mode(), self.rows.recorded() as maps:
+            tokens = torch.cat([rows.tokens, torch.tensor([[*draft]], dtype=torch.int64, device=device)], 1)
+            features, state = problem.model.resume(problem.memory, tokens)
+        steps = []
+        for position in range(rows.tokens.size(1) - 1, tokens.size(1)):
+            one = slice(position, position + 1)
+            weights = {name: values[..., one, :] for name, values in maps.items()}
+            steps.append(_Step(features[:, one], weights))
+        return steps, state
+
+    def _advanced(self, problem: Problem, rows: Rows, state: State) -> tuple[list[_Step], State]:
+        """Return the step after the tokens so far, given the state before the last one, and the state after it."""
+        with torch.inference_mode(), self.rows.recorded() as maps:
+            features, state = problem.model.advance(rows.last, state)
+        return [_Step(features[:, None], maps)], state
+
+    def _chosen(self, problem: Problem, rows: Rows, step: _Step) -> Piece:
+        """Return the most probable piece of a step."""
+        with torch.inference_mode():
+            log_probs, finite = problem.log_probs(rows, problem.model.output(step.features[:, 0]))
             problem.refuse_unless(bool(finite))
             token = int(log_probs[0].argmax())
-            log_prob = float(log_probs[0, token])
-            (row,) = self.rows.of_tokens(problem, maps, features[:, None], [token])
-        return Piece(token, log_prob, row), _extended(rows, token, log_prob), state
+            (row,) = self.rows.of_tokens(problem, step.maps, step.features, [token])
+            return Piece(token, float(log_probs[0, token]), row)
 
     def _searched(self, problem: Problem, prefix: Sequence[int]) -> Iterator[Piece]:
         """Yield the pieces of the best output of a beam search, with the attention of one forced pass."""
@@ -232,7 +277,7 @@ class Continuations:
         with torch.inference_mode():
             ((best,),) = beam_search(problem, self.options.beam, 1).best(1)
             tokens = best.with_end
-            with self.rows.recorded(model) as maps:
+            with self.rows.recorded() as maps:
                 features = forced_features(model, problem.memory, torch.tensor([tokens], device=self.engine.device))
             rows = self.rows.of_tokens(problem, maps, features, tokens)
         pieces = [Piece(*values) for values in zip(tokens, best.token_log_probabilities, rows, strict=True)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias, get_args
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from translucid.live.kinds import PolicyName
 
 Floats: TypeAlias = NDArray[np.float32]
 POLICIES: tuple[PolicyName, ...] = get_args(PolicyName)
+Reads: TypeAlias = Literal["pieces", "hypotheses", "nothing"]
 Evidence: TypeAlias = Mapping[str, float | int]
 """Numbers that decide, by name."""
 
@@ -47,8 +48,8 @@ class Proposal(NamedTuple):
 class Policy(Protocol):
     """Decides whether a proposed piece is written."""
 
-    compares: ClassVar[bool]
-    """Whether it compares whole hypotheses, for which the model proposes pieces up to the end token."""
+    reads: ClassVar[Reads]
+    """What the model proposes before the sentence ends: single pieces, whole hypotheses, or nothing."""
 
     @property
     def lag(self) -> int:
@@ -70,7 +71,7 @@ class AlignAtt:
     """
 
     lag: int
-    compares: ClassVar[bool] = False
+    reads: ClassVar[Reads] = "pieces"
 
     def writes(self, proposal: Proposal) -> bool:
         """Return whether a_i < |x| - f."""
@@ -91,7 +92,7 @@ class EDAtt:
 
     lag: int
     alpha: float
-    compares: ClassVar[bool] = False
+    reads: ClassVar[Reads] = "pieces"
 
     def mass(self, proposal: Proposal) -> float:
         """Return the attention on the last lambda pieces."""
@@ -114,7 +115,7 @@ class WaitK:
     """
 
     lag: int
-    compares: ClassVar[bool] = False
+    reads: ClassVar[Reads] = "pieces"
 
     def writes(self, proposal: Proposal) -> bool:
         """Return whether g(t) words have been heard; t counts from 1."""
@@ -133,7 +134,7 @@ class LocalAgreement:
     """
 
     lag: int
-    compares: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "hypotheses"
 
     def writes(self, proposal: Proposal) -> bool:
         """Return whether all these hypotheses begin with the same pieces up to this one."""
@@ -153,7 +154,7 @@ class WholeSentence:
     """Write nothing before the sentence ends."""
 
     lag: int = 0
-    compares: ClassVar[bool] = False
+    reads: ClassVar[Reads] = "nothing"
 
     def writes(self, proposal: Proposal) -> bool:
         """Return False."""

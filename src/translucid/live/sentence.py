@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
 from typing import Any, NamedTuple
@@ -142,7 +142,10 @@ class LiveSentence:
     ended: bool = False
     tokens: list[int] = field(default_factory=list)
     """The target ids that are written, without those that every target begins with."""
+    _hypothesis: list[int] = field(default_factory=list)
+    """The target ids that were written and proposed at the last decision."""
     _hypotheses: list[list[int]] = field(default_factory=list)
+    """Those of whole hypotheses for the prefixes before, the latest last."""
 
     @property
     def target(self) -> list[str]:
@@ -195,6 +198,8 @@ class LiveSentence:
 
     def _continue(self) -> None:
         """Let the model propose pieces, and write them until the policy refuses one."""
+        if self.policy.reads == "nothing" and not self.ended:
+            return
         reading = self._read()
         if reading is None:
             if self.ended:
@@ -217,15 +222,24 @@ class LiveSentence:
                 pending = []
         self._write(reading, pending, reading.tail)
 
-    def _proposals(self, reading: Reading) -> tuple[Iterable[continuation.Piece], list[list[int]]]:
+    def _proposals(self, reading: Reading) -> tuple[Iterator[continuation.Piece], list[list[int]]]:
         """Return the pieces that the model proposes, and the hypotheses for the prefixes before this one."""
-        pieces: Iterable[continuation.Piece] = self.continuations.after(reading.ids, self.tokens)
+        draft = []
+        if self._hypothesis[: len(self.tokens)] == self.tokens:
+            draft = [token for token in self._hypothesis[len(self.tokens) :] if token != SPECIAL.end]
+        pieces = self._noted(self.continuations.after(reading.ids, self.tokens, draft))
         earlier = self._hypotheses
-        if self.policy.compares and not self.ended:
-            pieces = list(pieces)
-            hypothesis = [*self.tokens, *(piece.token for piece in pieces[:-1])]
-            self._hypotheses = [*earlier, hypothesis][-self.policy.lag :]
+        if self.policy.reads == "hypotheses" and not self.ended:
+            pieces = iter(list(pieces))
+            self._hypotheses = [*earlier, self._hypothesis[:-1]][-self.policy.lag :]
         return pieces, earlier
+
+    def _noted(self, pieces: Iterable[continuation.Piece]) -> Iterator[continuation.Piece]:
+        """Yield pieces, and keep their ids after those that are written."""
+        self._hypothesis = [*self.tokens]
+        for piece in pieces:
+            self._hypothesis.append(piece.token)
+            yield piece
 
     def _refuses(
         self,

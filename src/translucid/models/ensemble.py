@@ -107,11 +107,12 @@ class Ensemble(SequenceModel[EnsembleState]):
         starts = [model.start(part) for model, part in zip(self.parts, memory.parts, strict=True)]
         return EnsembleState(tuple(starts))
 
-    def resume(self, memory: Memory, tokens: Tensor) -> EnsembleState:
-        """Return the states of all decoders after a prefix [N, T]."""
+    def resume(self, memory: Memory, tokens: Tensor) -> tuple[Tensor, EnsembleState]:
+        """Feed a prefix [N, T] to all models; return their features side by side [N, T, D_1 + .. + D_n]."""
         assert isinstance(memory, EnsembleMemory)
-        parts = zip(self.parts, memory.parts, strict=True)
-        return EnsembleState(tuple(model.resume(part, tokens) for model, part in parts))
+        steps = [model.resume(part, tokens) for model, part in zip(self.parts, memory.parts, strict=True)]
+        features, states = zip(*steps, strict=True)
+        return torch.cat(features, -1), EnsembleState(states)
 
     def advance(self, tokens: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
         """Feed one token per row [N] to all models; return their features side by side [N, D_1 + .. + D_n]."""

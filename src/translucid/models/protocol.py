@@ -5,7 +5,7 @@
     output                                                    from features [.., D] to logits [.., V]
     start(memory)                  -> State
     advance(tokens [N], state)     -> features [N, D], State  one token, nothing recomputed
-    resume(memory, tokens [N, T])  -> State                   after a given prefix
+    resume(memory, tokens [N, T])  -> features [N, T, D], State  a given prefix
     State.select(rows)             -> State                   reorder, repeat or drop rows
 
 `decode` is `features` followed by `output`; `step` is `advance` followed by `output`. The packages `training`,
@@ -146,15 +146,16 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Feed one token per row [N]; return the decoder's last states [N, D] and the state after the token."""
 
-    def resume(self, memory: Memory, tokens: Tensor) -> StateT:
-        """Return the state after the tokens [N, T] of a given prefix, the start token first; T may be 0.
+    def resume(self, memory: Memory, tokens: Tensor) -> tuple[Tensor, StateT]:
+        """Feed a prefix [N, T], the start token first; return the features [N, T, D] and the state after it.
 
         Derived classes compute all positions at once where they can.
         """
-        state = self.start(memory)
+        state, features = self.start(memory), []
         for token in tokens.unbind(1):
-            _, state = self.advance(token, state)
-        return state
+            feature, state = self.advance(token, state)
+            features.append(feature)
+        return torch.stack(features, 1), state
 
     def auxiliary_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
         """Return a loss [] in addition to cross-entropy, summed over targets, such as a loss on attention weights.

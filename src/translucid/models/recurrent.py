@@ -255,7 +255,7 @@ class RecurrentDecoding(SequenceModel[RecurrentState]):
 
     def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return the decoder's features [N, T, D] for target ids [N, T]."""
-        features, _ = self.read_on(targets_in, self.start(memory))
+        features, _ = self.resume(memory, targets_in)
         return features
 
     def read_on(self, targets_in: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
@@ -273,12 +273,9 @@ class RecurrentDecoding(SequenceModel[RecurrentState]):
         source = torch.arange(states.size(0), device=states.device)  # not `len`, which would be a constant in ONNX
         return RecurrentState(memory.first, states, keys, memory.mask[:, None], source)
 
-    def resume(self, memory: Memory, tokens: Tensor) -> RecurrentState:
-        """Return the state after a prefix [N, T]."""
-        state = self.start(memory)
-        if tokens.size(1):
-            _, state = self.read_on(tokens, state)
-        return state
+    def resume(self, memory: Memory, tokens: Tensor) -> tuple[Tensor, RecurrentState]:
+        """Feed a prefix [N, T]; return the features [N, T, D] and the state after it."""
+        return self.read_on(tokens, self.start(memory))
 
     def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Feed one token per row [N]; return the decoder's features [N, D] and the state after the token."""

@@ -202,17 +202,15 @@ class BlockStacks(SequenceModel[TransformerState]):
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(mask.size(0), device=mask.device))
 
-    def resume(self, memory: Memory, tokens: Tensor) -> TransformerState:
-        """Return the state after a prefix [N, T], whose positions are computed at once."""
+    def resume(self, memory: Memory, tokens: Tensor) -> tuple[Tensor, TransformerState]:
+        """Feed a prefix [N, T], all positions at once; return the features [N, T, D] and the state after it."""
         state = self.start(memory)
-        if not tokens.size(1):
-            return state
         x, mask = self.decoder_input(self.target_embedding(tokens)), share_mask(state.mask)
         past = []
         for block, keys_and_values in zip(self.decoder, state.memory, strict=True):
             x, new_past = block(x, keys_and_values, mask)
             past.append(new_past)
-        return replace(state, length=tokens.size(1), past=past)
+        return self.decoder_output(self.decoder_norm(x)), replace(state, length=tokens.size(1), past=past)
 
     def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """Feed one token per row [N]; return the last decoder states [N, D] and the state after the token."""

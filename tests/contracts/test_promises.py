@@ -119,6 +119,14 @@ def test_step_by_step_gives_the_logits_of_all_at_once(model, source, targets):
         torch.testing.assert_close(logits, expected[:, t], rtol=0, atol=1e-5)
 
 
+def test_a_prefix_at_once_gives_the_state_of_its_steps(model, source, targets):
+    memory = model.encode(source)
+    features, state = model.resume(memory, targets[:, :3])
+    torch.testing.assert_close(features, model.features(memory, targets[:, :3]), rtol=0, atol=1e-5)
+    logits, _ = model.step(targets[:, 3], state)
+    torch.testing.assert_close(logits, model.decode(memory, targets)[:, 3], rtol=0, atol=1e-5)
+
+
 def test_some_pieces_have_the_logits_that_they_have_among_all(model, source, targets):
     pieces = torch.tensor([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 20])
     full, narrowed = model.decode(model.encode(source), targets), RestrictedVocabulary(model, pieces)

@@ -101,7 +101,7 @@ class TrainingOptions(OptionGroup):
     """The decoder layer of that head; the last one if not given, and then set when a training begins."""
     prefixes: float = Field(0.0, ge=0, lt=1)
     """For translators: the share of the training pairs that are cut in each epoch to a source prefix and the target
-    prefix that is aligned to it, for live translation (docs/training.md). The links are those of data.train_alignments,
+    prefix that is aligned to it, for live translation (docs/live.md). The links are those of data.train_alignments,
     or of statistics."""
     clip_norm: float = Field(1.0, gt=0, le=MANY)
     """The largest norm of the gradient; longer gradients are scaled down to it."""

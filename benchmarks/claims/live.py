@@ -69,10 +69,10 @@ class Setting(NamedTuple):
 
 
 LAGS = {
-    "alignatt": (1, 2, 3, 4, 6, 8),
-    "edatt": (1, 2, 4, 6),
-    "wait-k": (1, 3, 5, 7, 9),
-    "agreement": (1, 2, 3, 4),
+    "alignatt": (1, 2, 3, 4, 6),
+    "edatt": (1, 2, 4),
+    "wait-k": (1, 3, 5, 7),
+    "agreement": (1, 2, 3),
     "whole": (0,),
 }
 SETTINGS = [Setting(policy, lag) for policy, lags in LAGS.items() for lag in lags]

@@ -24,11 +24,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html.parser import HTMLParser
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from common import DOCS, table, write
@@ -47,6 +47,8 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.quality_checks import off_target_rate
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
+from translucid.terminology.glossary import read_terms
+from translucid.terminology.matching import TermList
 from translucid.terminology.mining import Lexicon, content
 
 SETTINGS = (
@@ -64,6 +66,8 @@ LANGUAGES = ("de", "es", "fr")
 ZERO_SHOT = ("de", "es"), ("es", "de")
 COUNT, SHARE = 5, 0.8
 """The number of pairs in which a term must occur, and the share of them with the same translation."""
+WITH_TERMS, LONGEST = 300, 40
+"""The number of test paragraphs in which terms are counted, and the number of their words."""
 TRANSLATED = ("alt", "content", "lang", "placeholder", "title")
 """The attributes of HTML that are translated, or name the language."""
 COMMAND = "python benchmarks/claims/help_pages.py"
@@ -188,7 +192,9 @@ def context_page(work: Work, test: Sequence[Pair], statistics: dict[str, list[ND
             differences.append(np.mean([bleu_of(ours[sample]) - bleu_of(theirs[sample]) for ours, theirs in pairs]))
         low, high = np.quantile(differences, [0.025, 0.975])
         difference = np.mean(scores) - np.mean([bleu_of(counts) for counts in first])
-        chance = np.mean(np.abs(differences - np.mean(differences)) >= abs(difference))  # as sacreBLEU's p-value
+        # As sacreBLEU's p-value.
+        as_large = np.abs(differences - np.mean(differences)) >= abs(difference)
+        chance = (as_large.sum() + 1) / (SAMPLES + 1)
         rows.append([*row, f"{difference:+.1f}", f"{low:+.1f} to {high:+.1f}", f"{chance:.3f}"])
     head = ["trained on", "BLEU of each seed", "mean", "difference", "95 % interval", "p"]
     metric = BLEU()
@@ -277,23 +283,45 @@ def adaptation(work: Work) -> None:
         if run_command(["train", "--resume", "--out", str(run)] if run.exists() else command):
             raise SystemExit("the fine-tuning failed")
         write_atomically(work.runs / "adapted.json", b"{}")
+    tests = [work.file("en-es", "test.tsv"), tatoeba / "test.tsv"]
+    with_terms = work.runs / "terms-test.tsv"
+    pairs = pairs_with_terms(read_pairs(tests[0]), terms, 10 if work.quick else WITH_TERMS)
+    write_atomically(with_terms, "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs).encode())
+    if work.quick:
+        tests = [with_terms, with_terms]
     rows = []
-    test, general = str(work.file("en-es", "test.tsv")), str(tatoeba / "test.tsv")
     for name, folder in (("the base", base), ("fine-tuned", run)):
-        of_help = evaluated(folder, [test], "--terms", str(terms))
-        of_tatoeba = evaluated(folder, [general]) if not work.quick else of_help
-        rows.append([name, *map(bleu_text, (of_help, of_tatoeba)), *terms_text(of_help)])
-    head = ["run", "BLEU, help", "BLEU, Tatoeba", "terms used without the list, %", "with it", "BLEU with it"]
+        scores = [evaluated(folder, [str(test)])["BLEU"]["value"] for test in tests]
+        usage = evaluated(folder, [str(with_terms)], "--terms", str(terms))["terms"]
+        row = [name, *(f"{score:.1f}" for score in scores)]
+        for mode in ("unconstrained", "constrained"):
+            used = usage[mode]["used"] + usage[mode]["inflected"]
+            row += [percent(used / max(usage[mode]["asked"], 1)), f"{usage[mode]['bleu']:.1f}"]
+        rows.append(row)
+    head = ["run", "help, BLEU", "Tatoeba", "terms used, %", "BLEU", "with the list", "BLEU"]
     text = f"""# A Tatoeba model learns LibreOffice's help
 
 English to Spanish: a run of the recipe *tatoeba-eng-spa*, fine-tuned for {work.minutes:g} minutes on the help with as
 much of Tatoeba mixed in, and 30 % of the pairs with marked terms (`data.terms`). {len(found):,} terms are words that
-occur in at least {COUNT} training paragraphs and have the same translation in at least {100 * SHARE:g} % of them.
+occur in at least {COUNT} training paragraphs and have the same translation in at least {100 * SHARE:g} % of them. They
+are counted in the first {len(pairs)} test paragraphs of at most {LONGEST} words whose references use all of them.
 
 {table(head, rows)}
 To reproduce: `{COMMAND} adaptation help --tatoeba tatoeba-eng-spa --base RUN --minutes {work.minutes:g}`
 """
     write("help-adaptation.md", text, pages_of(work))
+
+
+def pairs_with_terms(pairs: Iterable[Pair], file: Path, count: int) -> list[Pair]:
+    """Return the first short pairs that have terms, and whose references use all of them."""
+    terms = TermList(read_terms(file))
+    usable = []
+    for pair in pairs:
+        if len(pair.source.split()) <= LONGEST:
+            uses = terms.uses(terms.matches(pair.source), pair.target)
+            if uses and all(use.outcome != "missing" for use in uses):
+                usable.append(pair)
+    return usable[:count]
 
 
 def found_terms(pairs: Sequence[Pair]) -> dict[str, str]:
@@ -310,14 +338,6 @@ def found_terms(pairs: Sequence[Pair]) -> dict[str, str]:
         if number >= COUNT and number >= SHARE * targets.total():
             found[word] = best
     return found
-
-
-def bleu_text(scores: dict[str, Any]) -> str:
-    return f"{scores['BLEU']['value']:.1f}"
-
-
-def terms_text(scores: dict[str, Any]) -> list[str]:
-    return [json.dumps(scores["terms"])]
 
 
 class Tags(HTMLParser):

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from translucid.live import routes
 from translucid.serving import app as application
-from translucid.serving import glossaries, memory
+from translucid.serving import glossaries, live_sessions, memory
 from translucid.serving import queue as fair_scheduler
 from translucid.serving import requests as incoming
 from translucid.serving.documents import document_jobs
@@ -18,6 +19,17 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 MIB = 1 << 20
 NUMBERS = {1: "one", 2: "two", 4: "four", 10: "ten", 12: "twelve", 1_000_000: "a million"}
 OPTIONS = ServerOptions()
+
+
+def test_limits_of_live_translation():
+    page = " ".join((DOCS / "live.md").read_text(encoding="utf-8").split())
+    assert f"ends after {live_sessions.IDLE_SECONDS:g} seconds" in page
+    assert live_sessions.CONNECTED_IDLE_SECONDS == 1800 and live_sessions.LONGEST_SECONDS == 12 * 3600
+    assert f"{live_sessions.MOST}, and {live_sessions.SHARE} of a client, {routes.SOCKETS} WebSockets" in page
+    assert (
+        f"and {live_sessions.WATCHERS} that watch a session. All sessions together have {live_sessions.PLACES}" in page
+    )
+    assert f"reads nothing for {routes.SEND_SECONDS:g} seconds" in page
 
 
 @pytest.mark.parametrize(

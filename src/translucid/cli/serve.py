@@ -23,6 +23,7 @@ import re
 import socket
 import sys
 from collections.abc import Collection
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from translucid.serving.catalog import Catalog
     from translucid.serving.memory import ServerMemory
+    from translucid.serving.requests import RequestContext
     from translucid.serving.server_options import Quota, ServerOptions
 
 _NONE = "none"
@@ -321,12 +323,15 @@ def _run(app: FastAPI, listener: socket.socket, trusted: list[str], *, behind_pr
 
     from translucid.serving.edge.connections import BACKLOG, Connection, Listening, max_connections
 
+    context: RequestContext = app.state.context
     die_of_sigterm()  # after the server has shut down in order, as service managers expect
     Connection.max_connections = max_connections()
     config = uvicorn.Config(
         app,
         http=Connection,
-        ws="none",
+        ws="websockets-sansio" if find_spec("websockets") else "none",
+        ws_max_size=12 * context.options.characters + 20_000,
+        ws_per_message_deflate=False,
         log_level="error",
         access_log=False,
         backlog=BACKLOG,
@@ -335,7 +340,9 @@ def _run(app: FastAPI, listener: socket.socket, trusted: list[str], *, behind_pr
         server_header=False,
         timeout_graceful_shutdown=30,
     )
-    Listening(config).run(sockets=[listener])
+    server = Listening(config)
+    server.on_shutdown = context.live_sessions.close
+    server.run(sockets=[listener])
 
 
 def _split_list(text: str) -> tuple[str, ...]:

@@ -7,7 +7,15 @@ from translucid.models.kinds import Extension
 PolicyName: TypeAlias = Literal["alignatt", "edatt", "wait-k", "agreement", "whole"]
 """The name of a policy of `live.policies`."""
 
+_ROUTES, _FIELDS = "translucid.live.routes:LiveRoutes", "translucid.live.fields"
 LIVE = Extension(
     methods={"live": "translucid.live.session:live"},
     commands={"live": ("Translate", "translucid.live.commands:live")},
+    routes={
+        "POST /live": (f"{_ROUTES}.open", f"{_FIELDS}:LiveFields"),
+        "POST /live/{session}": (f"{_ROUTES}.send", f"{_FIELDS}:PartFields"),
+        "GET /live/{session}": (f"{_ROUTES}.events", f"{_FIELDS}:EventFields"),
+        "GET /live": (f"{_ROUTES}.overlay", f"{_FIELDS}:OverlayFields"),
+    },
+    sockets={"/live": f"{_ROUTES}.socket"},
 )

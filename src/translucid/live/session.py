@@ -64,6 +64,8 @@ class LiveSession:
         self._reader = WordReader()
         self._text = ""
         self._appended = 0  # characters of the last sentence that the text has
+        self._forgotten = 0  # source words of sentences that were forgotten
+        self._context: list[tuple[int, ...]] = []  # the ids of the last sentences that were forgotten
 
     @property
     def text(self) -> str:
@@ -73,12 +75,12 @@ class LiveSession:
     @property
     def heard(self) -> int:
         """The number of source words read."""
-        return sum(len(sentence.words) for sentence in self.sentences)
+        return self._forgotten + sum(len(sentence.words) for sentence in self.sentences)
 
     @property
     def delays(self) -> list[int]:
         """For each target word, the number of source words of the session that were read before it was written."""
-        delays, before = [], 0
+        delays, before = [], self._forgotten
         for sentence in self.sentences:
             delays += [before + delay for delay in sentence.delays]
             before += len(sentence.words)
@@ -121,6 +123,19 @@ class LiveSession:
         self._end()
         return self._text[before:]
 
+    def forget(self) -> None:
+        """Forget the words, delays and attention of sentences that have ended, so that memory does not grow.
+
+        What follows does not change by it.
+        """
+        for sentence in self.sentences:
+            if sentence.ended:
+                self._forgotten += len(sentence.words)
+                if context := self.translator.context:
+                    self._context = [*self._context, sentence.source_ids][-context.max_sentences :]
+        self.sentences = [sentence for sentence in self.sentences if not sentence.ended]
+        self.messages.clear()
+
     def _hear(self, word: SourceWord) -> None:
         sentence = self._sentence()
         if sentence.words and (len(sentence.words) >= self.options.max_words or not sentence.fits(word)):
@@ -139,7 +154,8 @@ class LiveSession:
         if not self.sentences or self.sentences[-1].ended:
             before: tuple[tuple[int, ...], ...] = ()
             if context := self.translator.context:
-                before = tuple(sentence.source_ids for sentence in self.sentences[-context.max_sentences :])
+                remembered = [sentence.source_ids for sentence in self.sentences[-context.max_sentences :]]
+                before = tuple([*self._context, *remembered][-context.max_sentences :])
             sentence = LiveSentence(self.translator.pipeline, self._continuations, self.policy, before)
             self.sentences.append(sentence)
         return self.sentences[-1]
@@ -235,6 +251,13 @@ class PivotSession:
     def finish(self) -> str:
         """Read the end of the text, as `LiveSession.finish` does."""
         return self._passed(self.first.finish()) + self._noted(self.second.finish())
+
+    def forget(self) -> None:
+        """Forget sentences that have ended, as `LiveSession.forget` does."""
+        self.first.forget()
+        self.second.forget()
+        parts = sum(len(sentence.written) for sentence in self.second.sentences)
+        self._heard = self._heard[len(self._heard) - parts :]
 
     def _passed(self, text: str) -> str:
         """Pass what the first session has written to the second one, and end its sentence with that of the first."""

@@ -98,6 +98,8 @@ class Extension:
     """As in `Task`."""
     routes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """As in `Served`."""
+    sockets: Mapping[str, str] = field(default_factory=dict)
+    """The handlers of WebSockets by their paths, as in `Served.routes`."""
 
 
 TRANSLATION = Task(

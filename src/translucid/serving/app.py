@@ -93,20 +93,22 @@ def create_app(
 
 @asynccontextmanager
 async def _lifespan(_: FastAPI, context: RequestContext, jobs: DocumentJobs) -> AsyncIterator[None]:
-    tidying = asyncio.create_task(_tidy_up(jobs))
+    tidying = asyncio.create_task(_tidy_up(jobs, context))
     yield
     tidying.cancel()
+    context.live_sessions.close()
     await asyncio.to_thread(jobs.close)
     await asyncio.to_thread(context.close)
     await asyncio.to_thread(jobs.clean)  # only now: work that still ran used the folder of the jobs
 
 
-async def _tidy_up(jobs: DocumentJobs) -> None:
-    """Delete old documents, and return freed memory to the system after work."""
+async def _tidy_up(jobs: DocumentJobs, context: RequestContext) -> None:
+    """End sessions, delete old documents, and return freed memory to the system after work."""
     worked = time.process_time()
     while True:
         await asyncio.sleep(TIDY_SECONDS)
         try:
+            context.live_sessions.tidy_up()
             await asyncio.to_thread(jobs.tidy_up)
             if time.process_time() > worked + WORK_SECONDS:
                 await asyncio.to_thread(release_freed_memory)

@@ -40,6 +40,7 @@ from translucid.kernels.machine import has_pytorch
 from translucid.serving.catalog import AnyServed, Catalog
 from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.edge.rate_limits import RateLimits
+from translucid.serving.live_sessions import LiveSessions
 from translucid.serving.memory import ServerMemory
 from translucid.serving.queue import Task, WorkerPool
 from translucid.serving.server_options import ServerOptions
@@ -156,7 +157,7 @@ async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) 
             fields = _single_values(parse_qs(body.decode(), keep_blank_values=True))
         else:  # browsers let the page of any site send text/plain without a CORS preflight
             raise ApiError(415, f"Invalid request: send application/json or a form, not {kind[:50]}")
-        fields = _characters(fields)
+        fields = encodable(fields)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, "Invalid request: the body is neither JSON nor a form") from error
     if not isinstance(fields, dict):
@@ -212,7 +213,7 @@ async def form_of(
         if isinstance(value, str):
             texts.setdefault(key, []).append(value)
     file = form.get("file")
-    return _characters(_single_values(texts)), file if isinstance(file, UploadFile) else None
+    return encodable(_single_values(texts)), file if isinstance(file, UploadFile) else None
 
 
 def _single_values(fields: dict[str, list[str]]) -> dict[str, Any]:
@@ -221,14 +222,14 @@ def _single_values(fields: dict[str, list[str]]) -> dict[str, Any]:
     return fields | single_values
 
 
-def _characters(value: Any) -> Any:
+def encodable(value: Any) -> Any:
     """Replace lone surrogates by ?: JSON may contain them as escapes, but no answer in UTF-8 can."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
-        return [_characters(item) for item in value]
+        return [encodable(item) for item in value]
     if isinstance(value, dict):
-        return {_characters(key): _characters(item) for key, item in value.items()}
+        return {encodable(key): encodable(item) for key, item in value.items()}
     return value
 
 
@@ -380,6 +381,7 @@ class RequestContext:
     bodies: Bodies = field(default_factory=Bodies)
     worker_pool: WorkerPool = field(default_factory=WorkerPool)
     usage: Usage = field(default_factory=Usage)
+    live_sessions: LiveSessions = field(default_factory=LiveSessions)
 
     def close(self) -> None:
         """Finish all work, then close the memory, which work uses until its end."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, WebSocket
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from translucid.ground.errors import missing_package
 from translucid.kernels.machine import has_pytorch
-from translucid.models.kinds import all_tasks, resolved
+from translucid.models.kinds import all_tasks, extensions, resolved
 from translucid.serving.catalog import PivotPairs
 from translucid.serving.dialects.deepl import DeepL, DeepLDocuments, DeepLGlossaries, DeepLMultilingualGlossaries
 from translucid.serving.dialects.libretranslate import LibreTranslate
@@ -73,7 +73,7 @@ def api_routes(context: RequestContext, jobs: DocumentJobs) -> APIRouter:
         for dependency in added.dependant.dependencies:  # `TranslateFields.read`, for instance
             fields = getattr(dependency.call, "__self__", None)
         if fields:
-            added.openapi_extra = _described(fields, method)
+            added.openapi_extra = _described(fields, method, path)
         if method == "GET":
             routes.add_api_route(path, handler, methods=["HEAD"], include_in_schema=False)
 
@@ -84,6 +84,10 @@ def api_routes(context: RequestContext, jobs: DocumentJobs) -> APIRouter:
     for task in all_tasks():
         if task.served:
             need_pytorch.update(task.served.routes)
+    for extension in extensions():
+        need_pytorch.update(extension.routes)
+        for path, handler_path in extension.sockets.items():
+            routes.add_api_websocket_route(path, _socket(handler_path, context))
     for route, (handler_path, fields_path) in need_pytorch.items():
         fields = resolved(fields_path)
         handler = _on_first_use(handler_path, fields, context) if has_pytorch() else _refuse
@@ -160,32 +164,46 @@ def _on_first_use(path: str, fields: type[Fields], context: RequestContext) -> H
 
     PyTorch takes seconds and 150 MiB, and clients that only translate need none of these handlers.
     """
-    module, _, member = path.partition(":")
-    name, method = member.split(".")
     handler: Handler | None = None
-
-    def load() -> Handler:
-        handlers = getattr(import_module(module), name)
-        return cast(Handler, getattr(handlers(context), method))
 
     async def answer(call: Any = Depends(fields.read)) -> Response:  # noqa: B008  # a dependency is a default
         nonlocal handler
         if handler is None:
-            handler = await run_in_threadpool(load)
+            handler = await run_in_threadpool(_loaded, path, context)
         return cast(Response, await handler(call))
 
-    answer.__name__ = method  # the name of the operation in OpenAPI
+    answer.__name__ = path.rpartition(".")[2]  # the name of the operation in OpenAPI
     return answer
+
+
+def _socket(path: str, context: RequestContext) -> Handler:
+    """Return a handler of WebSockets that imports the one of a path when it is called."""
+
+    async def answer(websocket: WebSocket) -> None:
+        await (await run_in_threadpool(_loaded, path, context))(websocket)
+
+    return answer
+
+
+def _loaded(path: str, context: RequestContext) -> Handler:
+    """Import the handler of a path."""
+    module, _, member = path.partition(":")
+    name, method = member.split(".")
+    return cast(Handler, getattr(getattr(import_module(module), name)(context), method))
 
 
 async def _refuse() -> Response:
     raise ApiError(501, str(missing_package("what shows or explains a model", "PyTorch", "train")))
 
 
-def _described(fields: type[Fields], method: str) -> Schema:
+def _described(fields: type[Fields], method: str, path: str) -> Schema:
     """Return the description of a request in the form of OpenAPI."""
     schema = schema_of(fields)
     properties, required = schema.get("properties", {}), schema.get("required", [])
+    in_path = []
+    for name in [name for name in properties if f"{{{name}}}" in path]:
+        in_path.append({"name": name, "in": "path", "schema": properties.pop(name), "required": True})
+        required.remove(name)
     if method not in ("GET", "DELETE"):
         properties["api_key"] = {"type": "string"}
     in_query = []
@@ -196,11 +214,14 @@ def _described(fields: type[Fields], method: str) -> Schema:
                 parameter["description"] = description
             in_query.append(parameter)
     if method in ("GET", "DELETE"):
-        return {"parameters": in_query} if in_query else {}
+        parameters = in_path + in_query
+        return {"parameters": parameters} if parameters else {}
     content: Schema = {"schema": {"type": "object", "properties": properties, "required": required}}
     if fields.example is not None:
         content["example"] = fields.example
     described: Schema = {"requestBody": {"required": True, "content": {}}}
+    if in_path:
+        described["parameters"] = in_path
     for media_type in fields.content_types:
         if media_type.startswith("image/"):  # the image is the whole body, and the fields are in the query
             described["requestBody"]["content"][media_type] = {"schema": properties["file"]}

@@ -28,6 +28,7 @@ from translucid.serving.requests import (
     Flag,
     Handlers,
     RequestContext,
+    RequestTask,
     Source,
     Texts,
     WholeNumber,
@@ -57,6 +58,12 @@ class TranslateFields(Fields):
     confidence: Flag = Field(
         False, description="also return the probability that a translation is good; null if unknown"
     )
+    session: str = Field(
+        "",
+        pattern=r"^[\w.-]{0,64}$",
+        description="a name of your choice, for a text that is longer each time: what was translated before stays",
+    )
+    finish: Flag = Field(False, description="with session: whether the text is complete")
 
 
 class DetectFields(Fields):
@@ -119,6 +126,8 @@ class LibreTranslate(Handlers):
         (texts, is_list), catalog = fields.q, self.context.catalog
         source = None if fields.source == "auto" else fields.source
         alternatives = at_most("alternatives", fields.alternatives, self.context.options.alternatives)
+        if fields.session:
+            return await self._grow(fields, task)
 
         async def translate(served: AnyServed, batch: list[str]) -> list[_Translated]:
             pivot = served.pivot if isinstance(served, ServedPivot) else None
@@ -149,6 +158,18 @@ class LibreTranslate(Handlers):
         for name, values in columns.items():
             answer[name] = values if is_list else values[0]
         return JSONResponse(answer)
+
+    async def _grow(self, fields: TranslateFields, task: RequestTask) -> JSONResponse:
+        """Translate a text that is longer each time; what was translated before stays."""
+        catalog = self.context.catalog
+        source, target = catalog.usual_codes(fields.source, fields.target)
+        if source is None or fields.q.is_list or fields.format == "html" or fields.alternatives or fields.confidence:
+            raise ApiError(
+                400, "Invalid request: session is for one plain text of a known language, without alternatives"
+            )
+        session = self.context.live_sessions.growing(task.client, fields.session, catalog.find(source, target))
+        text = await session.grow(task, fields.q.texts[0], finish=fields.finish)
+        return JSONResponse({"translatedText": text})
 
     async def detect(self, call: Call[DetectFields]) -> JSONResponse:
         """Detect the language of a text."""

@@ -6,8 +6,10 @@ import asyncio
 import socket
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
+from h11 import Request
 from uvicorn import Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -53,6 +55,7 @@ class Connection(H11Protocol):
         super().__init__(*arguments, **options)
         self.idle_since = 0.0
         self.timeout: asyncio.TimerHandle | None = None
+        self.is_websocket = False
 
     @property
     def waits_for_answer(self) -> bool:
@@ -76,6 +79,11 @@ class Connection(H11Protocol):
         super().data_received(data)
         self._expect_head()
 
+    def handle_websocket_upgrade(self, event: Request) -> None:
+        """Leave the connection to the protocol of WebSockets, which has times of its own."""
+        self.is_websocket = True
+        super().handle_websocket_upgrade(event)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timeout of a closed connection."""
         self._stop_timeout()
@@ -88,7 +96,7 @@ class Connection(H11Protocol):
 
     def _expect_head(self) -> None:
         """Start the timeout unless there is a request."""
-        if self.waits_for_answer:
+        if self.waits_for_answer or self.is_websocket:
             self._stop_timeout()
         elif self.timeout is None:
             self.timeout = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
@@ -108,10 +116,14 @@ class Listening(Server):
         for listener in sockets or []:
             listener.listen(2048)  # the system may reduce this, on Linux to net.core.somaxconn
 
+    on_shutdown: Callable[[], object] = staticmethod(lambda: None)
+    """Called before requests are finished: it ends those that would not end by themselves."""
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Say that the server stops, and finish the requests that are running."""
         running = len(self.server_state.tasks)
         if running:
             requests = "1 request is" if running == 1 else f"{running} requests are"
             Console(stderr=True).print(f"stopping; {requests} running")
+        self.on_shutdown()
         await super().shutdown(sockets)

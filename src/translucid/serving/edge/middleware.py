@@ -29,6 +29,7 @@ from prometheus_client import (
     generate_latest,
 )
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -50,6 +51,8 @@ _REQUEST_ID = r"[\w.:-]{1,64}"
 ANY = "*"
 EXTENSIONS = "chrome-extension://", "moz-extension://", "safari-web-extension://"
 """The beginnings of the origins of browser extensions, which the user has installed; no page has such an origin."""
+SWITCHING_PROTOCOLS = 101
+"""The status of a WebSocket that was accepted."""
 LINGER = 1.0
 """The seconds for which a client that is refused may continue to send, so that it receives the answer."""
 
@@ -70,6 +73,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
     registry.register(context.usage.texts)
     registry.register(context.usage.characters)
     in_flight = Gauge("translucid_http_requests_in_flight", "Requests being answered", registry=registry)
+    sockets = Gauge("translucid_websockets", "WebSockets that are open", registry=registry)
     characters = Counter("translucid_http_bytes_total", "Bytes of request bodies as announced", registry=registry)
     waiting = Gauge("translucid_sentences_waiting", "Sentences in the queues", registry=registry)
     working = Gauge(
@@ -85,10 +89,10 @@ def measure(app: FastAPI, context: RequestContext) -> None:
             self.app = app
 
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] != "http":
+            if scope["type"] not in ("http", "websocket"):
                 await self.app(scope, receive, send)
                 return
-            request = Request(scope)
+            request = HTTPConnection(scope)
             started = time.perf_counter()
             declared_size = request.headers.get("content-length", "")
             # Clients may announce anything; the real bytes are limited elsewhere.
@@ -101,12 +105,15 @@ def measure(app: FastAPI, context: RequestContext) -> None:
 
             async def tracked_send(message: Message) -> None:
                 nonlocal status
-                if message["type"] == "http.response.start":
+                if message["type"] in ("http.response.start", "websocket.http.response.start"):
                     status = message["status"]
                     MutableHeaders(scope=message)["X-Request-ID"] = request_id
+                elif message["type"] == "websocket.accept":
+                    status = SWITCHING_PROTOCOLS
                 await send(message)
 
-            with in_flight.track_inprogress():
+            gauge = in_flight if scope["type"] == "http" else sockets
+            with gauge.track_inprogress():
                 try:
                     await self.app(scope, receive, tracked_send)
                 finally:
@@ -116,7 +123,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
                     seconds.labels(path, status).observe(duration)
                     if options.log != "off":
                         figures = {
-                            "method": request.method,
+                            "method": scope.get("method", "WEBSOCKET"),
                             "path": path,
                             "status": status,
                             "seconds": round(duration, 4),
@@ -136,7 +143,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
-def _json_line(request: Request, request_id: str, figures: Mapping[str, object]) -> str:
+def _json_line(request: HTTPConnection, request_id: str, figures: Mapping[str, object]) -> str:
     """Return the log line of a request, with the characters that it had translated by language pair."""
     record = {
         "time": _now(),
@@ -150,7 +157,7 @@ def _json_line(request: Request, request_id: str, figures: Mapping[str, object])
     return json.dumps(record)
 
 
-def _text_line(request: Request, _: str, figures: Mapping[str, object]) -> str:
+def _text_line(request: HTTPConnection, _: str, figures: Mapping[str, object]) -> str:
     client, key = address_of(request), request.scope.get(KEY_NAME, "")
     if key:
         client += f" {key}"
@@ -170,6 +177,9 @@ class HostCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or let the application answer it."""
+        if scope["type"] == "websocket":  # browsers do not apply CORS to these, so that only this check protects them
+            await (self._refusal(Headers(scope=scope)) or self.app)(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -290,7 +300,7 @@ class PlainPaths:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request at its plain path."""
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             path = re.sub("//+", "/", scope["path"])
             if self.prefix and path != self.prefix and not path.startswith(f"{self.prefix}/"):
                 path = self.prefix + path

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cachetools import FIFOCache
-from fastapi import Request
+from starlette.requests import HTTPConnection
 
 from translucid.ground.errors import UserError
 from translucid.serving.edge.failures import ApiError
@@ -70,12 +70,12 @@ class Counter:
         return max(0, limit - count), end - now
 
 
-def address_of(request: Request) -> str:
+def address_of(request: HTTPConnection) -> str:
     """Return the client's address for the log; `-` if it is invalid."""
     return str(_address(request) or "-")
 
 
-def network_of(request: Request) -> str:
+def network_of(request: HTTPConnection) -> str:
     """Return what counts as one client: an IPv4 address, or the /64 network of an IPv6 address; `-` if it is invalid.
 
     A client with one IPv6 address usually has all 2**64 of its network, and could use another one for each request.
@@ -108,7 +108,7 @@ def trusted_proxies(proxies: Iterable[str]) -> list[str]:
     return networks
 
 
-def _address(request: Request) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _address(request: HTTPConnection) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """Parse the client's address, which may be any text, of any length, from a proxy's header."""
     if not request.client:
         return None
@@ -122,6 +122,12 @@ def _address(request: Request) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
     return address
 
 
+def _refuse_if(wait: float | None, limit: int, period: str) -> None:
+    """Refuse a request whose client has to wait."""
+    if wait is not None:
+        raise ApiError(429, f"Slowdown: more than {limit} requests a {period}", retry_after=int(wait) + 1)
+
+
 class RateLimits:
     """Checks API keys, and limits requests by key, or by address (IPv6: by network) if no keys are required."""
 
@@ -132,7 +138,7 @@ class RateLimits:
         self.verified_keys: FIFOCache[tuple[str, str], None] = FIFOCache(MAX_CLIENTS)
         """Addresses or networks, each with a key that it has used successfully."""
 
-    def check(self, request: Request, fields: dict[str, Any], *, light: bool = False) -> str:
+    def check(self, request: HTTPConnection, fields: dict[str, Any], *, light: bool = False) -> str:
         """Check the key of a request, and count it; return the client, a key or an address.
 
         Args:
@@ -153,13 +159,29 @@ class RateLimits:
             wait = counter.count(counted_as, max_requests)
             if counter is self.minute and not light:
                 self._state_remaining(request, client, limit)
-            if wait is not None:
-                raise ApiError(
-                    429, f"Slowdown: more than {max_requests} requests a {period}", retry_after=int(wait) + 1
-                )
+            _refuse_if(wait, max_requests, period)
         return client
 
-    def announce(self, request: Request, fields: dict[str, Any]) -> None:
+    def count(self, client: str) -> None:
+        """Count another request of a client, whose request takes the work of several, such as live translation.
+
+        Args:
+            client: what `check` has returned.
+
+        Raises:
+            ApiError: 403, its key is no longer valid; 429, too many requests.
+        """
+        kind, _, key = client.partition(" ")
+        quota = self.options.quota
+        if kind == "key":
+            if key not in self.options.api_keys:
+                raise ApiError(403, "Invalid API key")
+            quota = (self.options.api_keys[key] or ApiKey()).quota or quota
+        for counter, limit, period in ((self.minute, quota.per_minute, "minute"), (self.day, quota.per_day, "day")):
+            if limit:
+                _refuse_if(counter.count(client, limit), limit, period)
+
+    def announce(self, request: HTTPConnection, fields: dict[str, Any]) -> None:
         """Let the answer state the client's remaining requests, without counting this one.
 
         Raises:
@@ -169,10 +191,10 @@ class RateLimits:
         if quota.per_minute:
             self._state_remaining(request, client, quota.per_minute)
 
-    def _state_remaining(self, request: Request, client: str, limit: int) -> None:
+    def _state_remaining(self, request: HTTPConnection, client: str, limit: int) -> None:
         request.scope[RATE_LIMIT] = limit, *self.minute.state(client, limit)
 
-    def _client(self, request: Request, fields: dict[str, Any]) -> tuple[str, Quota]:
+    def _client(self, request: HTTPConnection, fields: dict[str, Any]) -> tuple[str, Quota]:
         """Return as whom to count a request, a key or an address, and the quota."""
         key = self.key(request, fields)
         if key is None:
@@ -180,7 +202,7 @@ class RateLimits:
         settings = self.options.api_keys.get(key) or ApiKey()
         return f"key {key}", settings.quota or self.options.quota
 
-    def key(self, request: Request, fields: dict[str, Any]) -> str | None:
+    def key(self, request: HTTPConnection, fields: dict[str, Any]) -> str | None:
         """Return the API key of a request, None if no keys are required.
 
         Raises:

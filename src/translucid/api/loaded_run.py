@@ -64,8 +64,7 @@ class EnsembleRuns:
         """
         runs = [(run, configuration)]
         for folder in map(RunFolder, map(Path, others)):
-            member_configuration = folder.configuration()
-            member_configuration.refuse_other_input("text", folder.path)
+            member_configuration = folder.configuration("text")
             # Probabilities are averaged token by token, so equal ids must mean equal pieces.
             if folder.tokenizer().fingerprint != tokenizer.fingerprint:
                 what = f"has another vocabulary than {run.path}"

@@ -495,8 +495,7 @@ def steps_through(
         what = f"{pivot} is neither a run nor a language of {run}"
         fix = "Give `pivot` a run that translates into the language that RUN reads."
         raise UserError(what, fix=fix)
-    first_configuration = folder.configuration()
-    first_configuration.refuse_other_input("text", folder.path)
+    first_configuration = folder.configuration("text")
     second_source = configuration.data.languages[0]
     if first_configuration.data.tokenizer.languages and not codes:
         first_step = FirstStep(folder.path, first_configuration.between(source, second_source))

@@ -23,10 +23,7 @@ def configuration_of(run: Path, reads: str | None = None) -> Configuration:
     """
     from translucid.runs.run_folder import RunFolder
 
-    configuration = RunFolder(run).configuration()
-    if reads:
-        configuration.refuse_other_input(reads, run)
-    return configuration
+    return RunFolder(run).configuration(reads)
 
 
 def steps_of(run: Path, pivot: str | None, languages: Languages) -> tuple[FirstStep | None, Configuration]:
@@ -35,13 +32,11 @@ def steps_of(run: Path, pivot: str | None, languages: Languages) -> tuple[FirstS
     Raises:
         UserError: it is no run, or the runs do not have these languages.
     """
-    configuration = configuration_of(run)
     if pivot is None:
-        return None, configuration.between(*languages)
+        return None, configuration_of(run).between(*languages)
     from translucid.api.pivot_translator import steps_through
 
-    configuration.refuse_other_input("text", run)
-    return steps_through(pivot, run, configuration, languages)
+    return steps_through(pivot, run, configuration_of(run, "text"), languages)
 
 
 def refuse_without_context(configuration: Configuration, run: Path, flags: Mapping[str, object]) -> None:

@@ -160,7 +160,7 @@ class Request:
             UserError: it is no translator, or one of several languages that were not chosen.
         """
         run = self.teachers[0]
-        configuration = RunFolder(run).configuration()
+        configuration = RunFolder(run).configuration("text")
         languages = self.languages
         if configuration.data.tokenizer.languages and not any(languages):
             codes = configuration.data.tokenizer.languages
@@ -168,7 +168,6 @@ class Request:
             if len(named) == 1:
                 languages = named.pop() or languages
         configuration = configuration.between(*languages)
-        configuration.refuse_other_input("text", run)
         if configuration.data.tokenizer.languages and None in configuration.data.languages:
             fix = "Choose two of them with `source` and `target`."
             raise UserError("translates between several languages", file=run, fix=fix)

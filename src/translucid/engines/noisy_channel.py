@@ -60,8 +60,7 @@ def reverse_configuration(run: Path, configuration: Configuration) -> Configurat
     Raises:
         UserError: it is no translator, or its languages show that it translates in the same direction.
     """
-    opposite = RunFolder(run).configuration()
-    opposite.refuse_other_input("text", run)
+    opposite = RunFolder(run).configuration("text")
     source, target = configuration.data.languages
     if opposite.data.tokenizer.languages:
         return opposite.between(target, source)

@@ -302,8 +302,7 @@ class Tuning:
             UserError: the run is damaged, shortlists can't be learned from it, or files do not exist.
         """
         folder = RunFolder(run)
-        configuration = folder.configuration().between(source, target)
-        configuration.refuse_other_input("text", run)
+        configuration = folder.configuration("text").between(source, target)
         options = configuration.data
         if shortlists and not configuration.model.has_cross_attention:
             what = "there are no shortlists: they are learned from attention, and it has none"

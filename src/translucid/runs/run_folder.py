@@ -163,11 +163,14 @@ class RunFolder:
         text = configuration.model_copy(update={"versions": versions}).to_yaml()
         write_atomically(self.config_file, text.encode())
 
-    def configuration(self) -> Configuration:
+    def configuration(self, reads: str | None = None) -> Configuration:
         """Read `config.yaml`.
 
+        Args:
+            reads: the kind of input that the model must have, such as `text`; any if not given.
+
         Raises:
-            UserError: this is not a run folder, or its configuration was damaged.
+            UserError: this is not a run folder, its configuration was damaged, or the model has another kind of input.
         """
         try:
             is_folder = self.path.is_dir()
@@ -184,7 +187,10 @@ class RunFolder:
         # The versions are the last group. A file that was cut short would otherwise get defaults for what it lacks.
         if not settings.get("versions"):
             raise UserError("has no versions: it was cut short", file=self.config_file, fix="Take it from a backup.")
-        return validated(_with_learned(with_current_names(settings)), self.config_file)
+        configuration = validated(_with_learned(with_current_names(settings)), self.config_file)
+        if reads:
+            configuration.refuse_other_input(reads, self.path)
+        return configuration
 
     def held_out(self) -> list[Pair] | None:
         """Read the pairs that were held out for validation, if any."""

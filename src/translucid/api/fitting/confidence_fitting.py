@@ -189,8 +189,7 @@ def fit_validation_scores(
         UserError: the run is damaged, or files do not exist.
     """
     folder = RunFolder(run)
-    configuration = folder.configuration().between(source, target)
-    configuration.refuse_other_input("text", run)
+    configuration = folder.configuration("text").between(source, target)
     data = configuration.data
     files = {"train": [*train] or data.train, "valid": [*valid] or data.validation_files}
     options = data.model_copy(update={**files, "weights": None})

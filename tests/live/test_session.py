@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translucid import Translator
+from tests.probes.untrained import untrained_translator
 from translucid.ground.errors import UserError
 from translucid.live.policies import POLICIES
 
@@ -14,8 +14,8 @@ TEXT = "I like soccer and Mr. Smith sees 3.5 houses. The dog eats it!  We go"
 
 
 @pytest.fixture(scope="module")
-def translator(small_run):
-    return Translator.load(small_run, engine="torch")
+def translator(tmp_path_factory):
+    return untrained_translator(tmp_path_factory.mktemp("run"))
 
 
 def live(translator, parts, policy, **options):
@@ -32,7 +32,7 @@ def expected(translator):
     return {policy: live(translator, [TEXT], policy) for policy in POLICIES}
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.integers(1, len(TEXT) - 1), max_size=30), st.sampled_from(POLICIES))
 def test_parts_change_nothing(translator, expected, cuts, policy):
     edges = sorted({0, *cuts, len(TEXT)})
@@ -50,10 +50,9 @@ def test_sentences_end_by_the_words_read_so_far(expected, policy):
     assert sentences == [first, ["The", "dog", "eats", "it!"], ["We", "go"]]
 
 
-@pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("policy", "beam"), [*((policy, 1) for policy in POLICIES), ("alignatt", 3), ("agreement", 3)])
 def test_a_lag_of_the_whole_sentence_is_the_ordinary_translation(translator, policy, beam):
-    texts = ["I like soccer and also going to the beach.", "The dog eats", "WE SEE THE BIG HOUSE AND THE DOG."]
+    texts = ["I like soccer.", "WE SEE THE BIG HOUSE"]
     for text in texts:
         session = live(translator, [text], policy, lag=20, beam=beam)
         ordinary = translator.translate(text, beam=beam)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 from translucid.live import session as live_session
 from translucid.live.continuation import Continuations, Piece
@@ -48,13 +49,13 @@ class SharedContinuations(Continuations):
 
     known: dict[tuple[int, ...], list[Hypothesis]] = field(default_factory=lambda: defaultdict(list))
 
-    def after(self, source: Sequence[int], written: Sequence[int]) -> Iterator[Piece]:
+    def after(self, source: Sequence[int], written: Sequence[int], draft: Sequence[int] = ()) -> Iterator[Piece]:
         """Yield the pieces that the model proposes; see `Continuations.after`."""
         hypotheses = self.known[tuple(source)]
         for hypothesis in hypotheses:
             if hypothesis.follows(written) and self._begins_word(hypothesis, written):
                 return hypothesis.after(len(written))
-        hypothesis = Hypothesis(list(written), [], super().after(source, written))
+        hypothesis = Hypothesis(list(written), [], super().after(source, written, draft))
         hypotheses.append(hypothesis)
         return hypothesis.after(len(written))
 
@@ -65,7 +66,7 @@ class SharedContinuations(Continuations):
         token = next(hypothesis.after(len(written)), None)
         return token is not None and token.token not in self._continuing
 
-    @property
+    @cached_property
     def _continuing(self) -> set[int]:
         return set(self.vocabulary.continuing.tolist())
 
@@ -79,7 +80,7 @@ def share_continuations() -> Iterator[None]:
     def shared(translator, options):  # type: ignore[no-untyped-def]
         if not made:
             plain = original(translator, options)
-            made.append(SharedContinuations(**{f.name: getattr(plain, f.name) for f in fields(plain)}))
+            made.append(SharedContinuations(**{part.name: getattr(plain, part.name) for part in fields(plain)}))
         return made[0]
 
     live_session.continuations = shared

@@ -26,7 +26,7 @@ def shared(monkeypatch):
     """Continuations of a model that writes `HYPOTHESES`; `searches` are the targets after which it was asked."""
     searches = []
 
-    def after(self, source, written):
+    def after(self, source, written, draft):
         searches.append((source, list(written)))
         for token in HYPOTHESES[source][len(written) :]:
             if token != CONTINUING or not written:  # after a written word, no piece continues it

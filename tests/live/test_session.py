@@ -61,6 +61,20 @@ def test_a_lag_of_the_whole_sentence_is_the_ordinary_translation(translator, pol
         assert session.sentences[0].tokens == hypothesis.tokens
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_forgetting_sentences_changes_nothing(translator, expected, policy):
+    session, delays, sentences = translator.live(policy), [], []
+    for part in [*TEXT, None]:
+        known = len(session.delays)
+        session.read(part) if part else session.finish()
+        delays += session.delays[known:]
+        sentences += [sentence for sentence in session.record["sentences"] if sentence["ended"]]
+        session.forget()
+        assert len(session.sentences) <= 1
+    assert session.text == expected[policy].text and session.heard == expected[policy].heard
+    assert delays == expected[policy].delays and sentences == expected[policy].record["sentences"]
+
+
 def test_wrong_options_are_refused(translator):
     with pytest.raises(UserError, match="policy"):
         translator.live("wait")

@@ -2,13 +2,14 @@
 
     python -m venv marian && marian/bin/pip install pymarian==1.12.42
     python -m benchmarks.words_per_second devtest.eng_Latn.gz firefox-enes/ --pymarian marian/bin/python
-        [--sentences 1012] [--rounds 5] [--core 0]
+        [--sentences 1012] [--rounds 5] [--shapes 256/1536 512/2048] [--core 0]
 
 The text has one sentence in each line, such as the English side of FLORES-200 devtest; its words are separated by
 spaces. `firefox-enes` is a folder with Firefox's vocabulary of 32,000 pieces, `vocab.enes.spm`, and its lexical
 shortlist, `lex.50.50.enes.s2t.bin`. The models have 6 encoder and 2 decoder layers, SSRU decoders, widths of 256/1536
 or 512/2048, and random weights that never output the end token: each translation is as long as its source. As
-CTranslate2 runs no SSRU, it runs the same shape with self-attention in the decoder.
+CTranslate2 runs no SSRU, it runs the same shape with self-attention in the decoder. It translates only sentences of the
+same length together here, as it has one limit of length for a batch.
 
 All programs run in turn on one core, greedily, each with its own batches: Marian with 64 sentences (`--batch`), sorted
 by length, and without the normalization of its output (`skip-cost`). The time includes tokenization and
@@ -30,7 +31,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -40,6 +41,7 @@ from benchmarks.marian import prepare
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_lines
 from translucid.engines.choosing import Engine
+from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.onnx.searching import OnnxEngine
 from translucid.engines.tuned import load_tuned
@@ -154,8 +156,10 @@ def engines(run: Path, *, ssru: bool, shortlist: bool) -> dict[str, Translator]:
         if not shortlist:
             found["ONNX Runtime float32"] = OnnxEngine.of(plain, tokenizer, threads=1)
     else:
-        options: dict[str, Any] = {"considered": considered, "shortlist": file, "threads": 1}
-        found["CTranslate2 int8"] = CTranslate2Engine.of(plain, tokenizer, quantization="int8", **options)
+        for kind in get_args(Quantization):
+            found[f"CTranslate2 {kind}"] = CTranslate2Engine.of(
+                plain, tokenizer, quantization=kind, considered=considered, shortlist=file, threads=1
+            )
     return {f"Translucid, {name}": replace(translator, engine=engine) for name, engine in found.items()}
 
 
@@ -217,6 +221,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1012)
     parser.add_argument("--batch", type=int, default=64, help="sentences in a batch of Marian")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--shapes", nargs="+", choices=WIDTHS, default=[*WIDTHS])
     parser.add_argument("--core", type=int, default=0)
     arguments = parser.parse_args()
     os.sched_setaffinity(0, {arguments.core})  # Marian's processes inherit it
@@ -237,7 +242,7 @@ def main() -> None:
     ]
     print(f"| {' | '.join(head)} |\n| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     with tempfile.TemporaryDirectory() as name:
-        for shape in WIDTHS:
+        for shape in arguments.shapes:
             for shortlist in (False, True):
                 compare(arguments.firefox, task, shape, Path(name), shortlist=shortlist, rounds=arguments.rounds)
 

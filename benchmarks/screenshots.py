@@ -23,9 +23,11 @@ from benchmarks.page_server import chromium, served
 from tests.probes.page_states import TABS, TEXT, opened, states
 from tests.serving.conftest import write_captioner
 from tests.serving.test_text_models import train_models
+from translucid.api.translator import Translator
 from translucid.cli.main import run as translucid
 from translucid.ground.atomic import write_output
 from translucid.lessons.lessons import LESSONS
+from translucid.live import recording_page
 
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TOUCH = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
@@ -70,6 +72,7 @@ def main() -> None:
         if arguments.only != "sheet":
             arguments.out.mkdir(parents=True, exist_ok=True)
             draw(arguments.runs, arguments.out)
+            draw_staircase(browser, arguments.runs[0], arguments.out / "staircase.png")
             with served(arguments.runs) as address:
                 save_for_docs(browser, address, arguments.out)
         if arguments.only != "docs":
@@ -87,6 +90,21 @@ def draw(runs: list[str], out: Path) -> None:
         ["draw", "curves", *runs, "--out", out / "curves.png"],
     ):
         assert translucid([*map(str, command), "--overwrite"]) == 0
+
+
+def draw_staircase(browser: Browser, run: str, file: Path) -> None:
+    """Save the decisions of a live translation, with the words that waited."""
+    session = Translator.load(run).live("alignatt", lag=2)
+    session.read(f"{TEXT}.")
+    session.finish()
+    page = browser.new_page(viewport=DESKTOP, device_scale_factor=2)
+    page.set_content(recording_page(session.record))
+    page.get_by_role("slider").press("End")
+    page.get_by_label("Show all words that waited").check()
+    page.add_style_tag(content=".scroll { width: max-content; }")
+    page.mouse.move(0, 0)
+    page.locator(".scroll").screenshot(path=file)
+    page.close()
 
 
 def save_for_docs(browser: Browser, address: str, out: Path) -> None:

@@ -20,14 +20,16 @@ class State:
 
     name: str
     needs: str
-    """What the server must offer: texts, text models, images, two models, or a reverse model."""
+    """What the server must offer: texts, live translation, text models, images, two models, or a reverse model."""
     reach: Callable[[Page], None]
     """Brings a page that was just opened into the state."""
 
 
 def offers(page: Page) -> set[str]:
     """Return what the server offers, as in `State.needs`."""
-    sections = {name for name in ("texts", "images", "text-models") if page.locator(f"#show-{name}").is_visible()}
+    sections = {
+        name for name in ("texts", "live", "images", "text-models") if page.locator(f"#show-{name}").is_visible()
+    }
     models = page.locator("#model option").count()
     reverse = page.locator("#swap").is_enabled()
     return sections | {"two" for _ in range(models > 1)} | {"reverse" for _ in range(reverse)}
@@ -265,6 +267,15 @@ def _classified(page: Page) -> None:
         page.locator("#generated-text .word").first.focus()
 
 
+def _live(page: Page) -> None:
+    """Hear a sentence and the beginning of another one, and show the words that waited before a word."""
+    page.click("#show-live")
+    page.fill("#live-text", f"{TEXT}. She sings in the ")
+    expect(page.locator("#live .place")).to_have_text("Sentence 2 of 2")
+    page.get_by_role("button", name="previous sentence").click()
+    page.locator("#live .staircase [aria-expanded]").last.click()
+
+
 STATES = [
     State("empty", "texts", lambda page: None),
     State("text", "texts", _typed),
@@ -299,6 +310,8 @@ STATES = [
     State("unaccepted", "texts", lambda page: _typed_document(page, "#document-download")),
     State("accepting", "texts", lambda page: _typed_document(page, "#accept-all")),
     State("document-wrong", "texts", _wrong_document),
+    State("live-empty", "live", lambda page: page.click("#show-live")),
+    State("live", "live", _live),
     State("images", "images", lambda page: page.click("#show-images")),
     State("image", "images", _image),
     State("image-steps", "images", _image_steps),

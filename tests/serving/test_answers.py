@@ -8,6 +8,7 @@ from bitext.documents.document import KINDS
 from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import length_limit
+from translucid.models.kinds import page_sections
 from translucid.serving.catalog import Served, name_of
 from translucid.serving.dialects.libretranslate import suggested_pairs
 from translucid.serving.edge.failures import ApiError
@@ -91,6 +92,7 @@ def test_the_settings_of_a_page(client, serve_for_all):
         "keyRequired": False,
         "language": {"source": {"code": "en", "name": "English"}, "target": {"code": "es", "name": "Spanish"}},
         "lessons": False,
+        "sections": [{"name": one.name, "label": one.label, "module": one.module} for one in page_sections()],
         "suggestions": False,
         "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
     }

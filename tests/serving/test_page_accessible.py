@@ -14,7 +14,7 @@ from .test_text_models import models  # noqa: F401
 
 SAME = (
     *("empty", "slow", "busy", "refused", "long", "doubtful", "detected", "swapped", "dropping", "remembered"),
-    *("documents", "accepting", "text-models", "patching-opened"),
+    *("documents", "accepting", "text-models", "patching-opened", "live-empty"),
 )
 """States that are left out to save time, because another state has the same elements in the same places."""
 DARK = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
@@ -43,7 +43,7 @@ def page(context, address):
 
 
 def test_axe_finds_nothing(page, address):
-    """Test twenty-four states in light and dark schemes."""
+    """Test twenty-five states in light and dark schemes."""
     found, seen = {}, set()
     for state in states(page, address, without=SAME):
         seen.add(state.name)
@@ -67,7 +67,7 @@ def test_axe_finds_nothing(page, address):
         "history",
         "gone",
     }
-    assert len(seen) == 24 and expected <= seen
+    assert len(seen) == 25 and expected <= seen
     assert found == {}, "\n".join(map(str, found.items()))
 
 
@@ -88,8 +88,8 @@ def test_every_control_is_reached_by_tab_and_shows_the_focus(page):
         name, visible = page.evaluate(NAMED)
         assert visible, f"{name} has the focus and does not look it"
         reached.append(name)
-    header = ["show-documents", "show-images", "show-text-models", "open-history", "open-shortcuts"]
-    assert reached[:8] == [*header, "from", "swap", "Model: tiny"]
+    header = ["show-documents", "show-images", "show-text-models", "show-live", "open-history", "open-shortcuts"]
+    assert reached[:9] == [*header, "from", "swap", "Model: tiny"]
     panes = ["source", "clear", "text-file", "output", "copy-translation", "copy-link"]
     assert [name for name in reached if name in panes] == panes
 

@@ -4,5 +4,6 @@ from translucid.live.delays import mean_latency as mean_latency
 from translucid.live.policies import POLICIES as POLICIES
 from translucid.live.policies import Policy as Policy
 from translucid.live.policies import Proposal as Proposal
+from translucid.live.saved_page import recording_page as recording_page
 from translucid.live.session import LiveOptions as LiveOptions
 from translucid.live.session import LiveSession as LiveSession

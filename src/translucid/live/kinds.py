@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from translucid.models.kinds import Extension
+from translucid.models.kinds import Extension, PageSection
 
 PolicyName: TypeAlias = Literal["alignatt", "edatt", "wait-k", "agreement", "whole"]
 """The name of a policy of `live.policies`."""
@@ -18,4 +18,10 @@ LIVE = Extension(
         "GET /live": (f"{_ROUTES}.overlay", f"{_FIELDS}:OverlayFields"),
     },
     sockets={"/live": f"{_ROUTES}.socket"},
+    section=PageSection(
+        name="live",
+        label="Live",
+        module="live_section.js",
+        files="translucid.live.saved_page:section_files",
+    ),
 )

@@ -89,6 +89,20 @@ class Task:
 
 
 @dataclass(frozen=True)
+class PageSection:
+    """A section of the server's page for translators, whose module is loaded when the section is first opened."""
+
+    name: str
+    """Its name in the page's address."""
+    label: str
+    """The text of the button that opens it."""
+    module: str
+    """The name of its JavaScript module, which exports `initSection(root, settings)`."""
+    files: str
+    """A function that returns the contents of its files by their names, which needs no PyTorch."""
+
+
+@dataclass(frozen=True)
 class Extension:
     """What a package adds to translators, without a kind of model of its own. References are `module:name`."""
 
@@ -100,6 +114,8 @@ class Extension:
     """As in `Served`."""
     sockets: Mapping[str, str] = field(default_factory=dict)
     """The handlers of WebSockets by their paths, as in `Served.routes`."""
+    section: PageSection | None = None
+    """What it adds to the server's page, if anything."""
 
 
 TRANSLATION = Task(
@@ -142,6 +158,11 @@ def installed_tasks() -> tuple[Task, ...]:
 def extensions() -> tuple[Extension, ...]:
     """Return our extensions of translators."""
     return tuple(map(resolved, EXTENSIONS))
+
+
+def page_sections() -> list[PageSection]:
+    """Return the sections that our extensions add to the server's page."""
+    return [extension.section for extension in extensions() if extension.section]
 
 
 def extension_method(name: str) -> Callable[..., Any]:

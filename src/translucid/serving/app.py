@@ -19,6 +19,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from translucid import __version__
 from translucid.inspection.rendering.bundling import WEB
 from translucid.kernels.machine import release_freed_memory
+from translucid.models.kinds import page_sections, resolved
 from translucid.serving.catalog import Catalog
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import answer_errors
@@ -73,8 +74,8 @@ def create_app(
     )
     app.add_middleware(HostCheck, options=options, bodies=context.bodies)
     measure(app, context)
-    for path, file in _page().items():
-        answer = Asset(file.name, file.read_bytes()).answer
+    for path, content in _page().items():
+        answer = Asset(path, content).answer
         app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(answer)
 
     @app.api_route("/spec", methods=["GET", "HEAD"], include_in_schema=False)
@@ -117,12 +118,16 @@ async def _tidy_up(jobs: DocumentJobs, context: RequestContext) -> None:
             log.exception("old documents could not be forgotten")
 
 
-def _page() -> dict[str, Path]:
-    """Return the files of the page by their paths; no other file is served."""
+def _page() -> dict[str, bytes]:
+    """Return the contents of the page's files by their paths; no other file is served."""
     page_folder = Path(str(files("translucid.serving") / "page"))
     swagger = Path(str(files(fastapi_offline.__name__) / "static"))
     page = {"/": page_folder / "index.html", "/docs": page_folder / "docs.html"}
     for file in (*page_folder.iterdir(), *WEB.iterdir(), swagger / "swagger-ui.css", swagger / "swagger-ui-bundle.js"):
         if file.suffix in (".css", ".js"):
             page[f"/{file.name}"] = file
-    return page
+    contents = {path: file.read_bytes() for path, file in page.items()}
+    for section in page_sections():
+        for name, text in resolved(section.files)().items():
+            contents[f"/{name}"] = text.encode()
+    return contents

@@ -258,7 +258,7 @@ class LiveSession:
         if live.messages:
             message["messages"] = list(live.messages)
         if self.records:
-            message["record"] = live.record
+            message["record"] = _named(live.record, self.served.name)
         live.forget()
         self._sent_delays = len(live.delays)
         return message
@@ -368,6 +368,14 @@ class LiveSessions:
         self.closed = True
         for session in list(self.by_name.values()):
             session.close()
+
+
+def _named(record: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a record with the name of the model, in place of the folder of the run, which clients should not see."""
+    named = {**record, "model": name}
+    if "pivot" in record:
+        named["pivot"] = _named(record["pivot"], name)
+    return named
 
 
 def _words(text: str) -> Iterator[str]:

@@ -7,14 +7,16 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import length_penalty
 from translucid.decoding.hypothesis import percent
-from translucid.decoding.trace import BeamTrace
 from translucid.inspection.rendering.bundling import WEB
 from translucid.inspection.words import WordMap
+
+if TYPE_CHECKING:
+    from translucid.decoding.trace import BeamTrace
 
 
 def quoted(value: Any) -> str:

@@ -1,4 +1,4 @@
-// A menu to save a view as PNG, SVG, JSON or PDF, and to show the Python code that reproduces it.
+// A menu to save a view as PNG, SVG, JSON, PDF or HTML, and to show the Python code that reproduces it.
 
 import { element } from "./elements.js";
 
@@ -12,13 +12,14 @@ const REVOKE_MILLISECONDS = 10_000; // after which a download has certainly star
 // svg(): returns the view as an SVG element.
 // data(): returns the values of the view, for JSON.
 // code(): returns the Python code.
-// pdf(): returns a promise for a blob; null if there is no PDF.
-export function showExportMenu(root, { name, svg, data, code, pdf }) {
+// pdf(), html(): return a promise for a blob; left out if there is no PDF or no page.
+export function showExportMenu(root, /** @type {any} */ { name, svg, data, code, pdf, html }) {
   const formats = {
     PNG: () => renderPng(svg()),
     SVG: () => new Blob([serializeSvg(svg())], { type: "image/svg+xml" }),
     JSON: () => new Blob([JSON.stringify(data(), null, 1)], { type: "application/json" }),
     ...(pdf ? { PDF: pdf } : {}),
+    ...(html ? { HTML: html } : {}),
   };
   const buttons = Object.entries(formats).map(([format, createBlob]) => saveButton(name, format, createBlob));
   const label = element("span", { textContent: "Save as" });

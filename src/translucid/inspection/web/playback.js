@@ -10,8 +10,9 @@ const [PLAY, PAUSE] = ["▶ Play", "❚❚ Pause"];
 // count: the number of steps.
 // onStep(index): shows a step.
 // describe(index): returns a description of a step, for the live region.
+// milliseconds: the time of a step.
 // Returns { stop(), currentStep() }.
-export function showPlayback(root, count, { onStep, describe }) {
+export function showPlayback(root, count, { onStep, describe, milliseconds = STEP_MILLISECONDS }) {
   /** @type {number | undefined} */
   let timer;
   const button = element("button", { type: "button", className: "play-button", textContent: PLAY });
@@ -38,7 +39,7 @@ export function showPlayback(root, count, { onStep, describe }) {
     if (currentStep() === count - 1) slider.value = 0;
     button.textContent = PAUSE;
     showStep();
-    timer = setInterval(advance, STEP_MILLISECONDS);
+    timer = setInterval(advance, milliseconds);
   }
 
   function advance() {

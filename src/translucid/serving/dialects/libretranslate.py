@@ -15,7 +15,8 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.documents.document import KINDS
 from bitext.pair import Pair
-from translucid.models.kinds import tasks
+from translucid.kernels.machine import has_pytorch
+from translucid.models.kinds import page_sections, tasks
 from translucid.serving.catalog import AnyServed, ServedPivot, name_of
 from translucid.serving.detection import detect, translate_from_any
 from translucid.serving.documents.document_jobs import DocumentJobs
@@ -236,6 +237,7 @@ class LibreTranslate(Handlers):
                 "keyRequired": bool(self.context.options.api_keys),
                 "language": language,
                 "lessons": self.context.lessons,
+                "sections": _sections(),
                 "suggestions": bool(self.context.memory and self.context.memory.grows),
                 "supportedFilesFormat": list(chain.from_iterable(kind.endings for kind in KINDS)),
             }
@@ -256,6 +258,13 @@ def suggested_pairs(text: str, better: str) -> list[Pair]:
 
 def _language_record(code: str) -> dict[str, str]:
     return {"code": code, "name": name_of(code)}
+
+
+def _sections() -> list[dict[str, str]]:
+    """Return the sections of the page for translators that extensions add; they need PyTorch."""
+    if not has_pytorch():
+        return []
+    return [{"name": one.name, "label": one.label, "module": one.module} for one in page_sections()]
 
 
 def _explanations(further: Mapping[str, tuple[str, str]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import { initApiKey } from "./api_key.js";
 import { initDocuments, uploadDocument } from "./documents.js";
+import { element } from "./elements.js";
 import { initHistory } from "./history.js";
 import { selectedModel } from "./languages.js";
 import { $ } from "./page_elements.js";
@@ -18,7 +19,9 @@ const SECTIONS = {
   images: { fragment: "images", subject: "captions" },
   "text-models": { fragment: "judging", subject: "models" },
 };
+const WITH_LANGUAGES = ["texts", "documents"]; // sections below the languages
 let availableSections = []; // ids of the sections for which the server has models
+const unopened = new Map(); // by id, functions that load the module of a section when it is first opened
 
 init();
 
@@ -54,13 +57,14 @@ function groupByInput(models) {
 // Set up the sections. `images` and `textModels` are the modules of the optional sections, or null.
 function initSections({ translators, captioners, classifiers, languageModels }, settings, images, textModels) {
   const hasTranslators = translators.length > 0;
+  for (const section of settings.sections) addSection(section, settings);
   const modelsBySection = {
     texts: translators,
     documents: translators,
     images: captioners,
     "text-models": [...classifiers, ...languageModels],
   };
-  availableSections = Object.keys(SECTIONS).filter((section) => modelsBySection[section].length);
+  availableSections = Object.keys(SECTIONS).filter((section) => (modelsBySection[section] ?? translators).length);
   initNavigation();
   initApiKey(settings, () => {
     if (hasTranslators) translate();
@@ -84,6 +88,25 @@ function initSections({ translators, captioners, classifiers, languageModels }, 
   $("open-history").hidden = !hasTranslators;
 }
 
+// Add a section for translators that an extension of the server has; its module is loaded when it is first opened.
+function addSection({ name, label, module }, settings) {
+  SECTIONS[name] = { fragment: name, subject: "translation" };
+  WITH_LANGUAGES.push(name);
+  $("section-nav").append(element("button", { id: `show-${name}`, type: "button", textContent: label }));
+  const root = element("main", { id: name, hidden: true });
+  $("texts-and-documents").append(root);
+  const open = async () => {
+    unopened.delete(name);
+    try {
+      await (await import(`./${module}`)).initSection(root, settings);
+    } catch {
+      root.textContent = "The server does not respond. Open this section again.";
+      unopened.set(name, open);
+    }
+  };
+  unopened.set(name, open);
+}
+
 function initNavigation() {
   for (const section of Object.keys(SECTIONS)) {
     const button = $(`show-${section}`);
@@ -104,8 +127,9 @@ function showSection(shown) {
     $(section).hidden = section !== shown;
     $(`show-${section}`).setAttribute("aria-pressed", section === shown);
   }
-  $("texts-and-documents").hidden = !["texts", "documents"].includes(shown);
-  $("compared-model-label").hidden = shown === "documents";
+  $("texts-and-documents").hidden = !WITH_LANGUAGES.includes(shown);
+  $("compared-model-label").hidden = shown !== "texts";
+  unopened.get(shown)?.();
   if (shown === "texts" && stateFromLink()) return; // the address keeps the link
   const isDefault = shown === availableSections[0];
   history.replaceState(null, "", isDefault ? location.pathname + location.search : `#${SECTIONS[shown].fragment}`);

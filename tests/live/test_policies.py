@@ -132,7 +132,10 @@ def assert_reproduced(record, policy, lag):
 def test_an_implementation_that_recomputes_everything_agrees(tmp_path):
     translator = untrained_translator(tmp_path)
     sentences = [pair.source for pair in generate(2, split="test", max_words=6)]
-    assert_agreement(translator, sentences, (1,))
+    assert_agreement(translator, sentences[:1], (1,))
+    with torch.no_grad():
+        translator.model.output.bias[translator.model.eos] += 2  # the model often proposes to end the sentence
+    assert_agreement(translator, sentences[1:], (1,))
 
 
 def test_words_of_pieces_and_of_texts():

@@ -71,7 +71,7 @@ class Setting(NamedTuple):
 LAGS = {
     "alignatt": (1, 2, 3, 4, 6),
     "edatt": (1, 2, 4),
-    "wait-k": (1, 3, 5, 7),
+    "wait-k": (1, 2, 3, 4, 5, 7),
     "agreement": (1, 2, 3),
     "whole": (0,),
 }

@@ -267,7 +267,10 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
                 fields.setdefault(path, []).append(set(kind["schema"]["properties"]))
     common, contrast = {"q", "source", "target", "api_key"}, {"instead_of", "word"}
     assert fields == {
-        "/translate": [common | {"format", "alternatives", "confidence"}] * 3,
+        "/translate": [common | {"format", "alternatives", "confidence", "session", "finish"}] * 3,
+        "/live": [{"source", "target", "policy", "lag", "beam", "attention", "record", "model", "session", "api_key"}]
+        * 3,
+        "/live/{session}": [{"text", "finish", "api_key"}] * 3,
         "/detect": [{"q", "api_key"}] * 3,
         "/translate_file": [{"file", "source", "target", "api_key"}],
         "/suggest": [common | {"s"}] * 3,
@@ -325,6 +328,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
     gets = {path for path, operations in schema["paths"].items() if "get" in operations}
     assert gets == {
         *("/languages", "/health", "/frontend/settings", "/models", "/examples", "/download_file/{key}"),
+        *("/live", "/live/{session}"),
         *("/documents/{key}", "/documents/{key}/result", "/documents/{key}/segments"),
         "/documents/{key}/segments/{number}/hints",
         *("/v2/languages", "/v2/usage", "/v2/glossary-language-pairs", "/v2/glossaries"),

@@ -16,6 +16,7 @@ from translucid.serving.app import create_app
 from translucid.serving.catalog import Catalog
 from translucid.serving.edge import middleware as measuring
 from translucid.serving.edge.failures import ClientLeft
+from translucid.serving.live_sessions import LiveSessions
 from translucid.serving.requests import RequestContext
 from translucid.serving.server_options import ServerOptions
 
@@ -53,6 +54,7 @@ def test_metrics_count_requests_bytes_and_work(app):
         "translucid_http_bytes_total": 7 + 99_999_999_999,
         "translucid_sentences_waiting": 7,
         "translucid_work_inside": 0,
+        "translucid_websockets": 0,
     } | {name: value for name, value in plain.items() if name.endswith("_created")}
     text = client.get("/metrics").text
     assert f'translucid_build_info{{version="{__version__}"}} 1.0' in text
@@ -166,6 +168,7 @@ def test_the_server_ends_in_order():
         return SimpleNamespace(close=lambda: closed.append(name))
 
     context = SimpleNamespace(catalog=part("catalog"), worker_pool=part("worker pool"), memory=part("memory"))
+    context.live_sessions = part("sessions")
     context.close = lambda: RequestContext.close(context)
     jobs = SimpleNamespace(close=lambda: closed.append("jobs"), clean=lambda: closed.append("folder"))
 
@@ -177,11 +180,11 @@ def test_the_server_ends_in_order():
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
-    assert closed == ["jobs", "catalog", "worker pool", "memory", "folder"]
+    assert closed == ["sessions", "jobs", "catalog", "worker pool", "memory", "folder"]
     context.memory = None
     closed.clear()
     asyncio.run(main())
-    assert closed == ["jobs", "catalog", "worker pool", "folder"]
+    assert closed == ["sessions", "jobs", "catalog", "worker pool", "folder"]
 
 
 def test_memory_is_returned_after_work(monkeypatch, caplog):
@@ -201,6 +204,8 @@ def test_memory_is_returned_after_work(monkeypatch, caplog):
 
     monkeypatch.setattr(application, "asyncio", SimpleNamespace(sleep=sleep, to_thread=asyncio.to_thread))
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(application._tidy_up(SimpleNamespace(tidy_up=tidy_up)))
+        asyncio.run(
+            application._tidy_up(SimpleNamespace(tidy_up=tidy_up), SimpleNamespace(live_sessions=LiveSessions()))
+        )
     assert returned == [4, 6] and set(slept) == {2.0}
     assert "old documents could not be forgotten" in caplog.text

@@ -32,7 +32,7 @@ def subclasses(kind: type) -> list[type]:
 
 
 KINDS = subclasses(LineJob)
-assert len(KINDS) >= 9
+assert len(KINDS) >= 8
 
 
 @pytest.fixture

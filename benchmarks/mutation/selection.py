@@ -31,6 +31,7 @@ TESTS = {
     "cli/test_embedding.py cli/test_generate.py cli/test_taught_links.py jobs/test_captioning.py",
     "interop": "interop",
     "serving": "serving",
+    "live": "live cli/test_live.py serving/test_live.py",
     "captions": "captions jobs/test_captioning.py reference/test_captioner_numpy.py training/test_images.py "
     "training/test_self_critical.py models/test_attention_losses.py cli/test_looking_at_images.py "
     "inspection/test_explain_images.py serving/test_captioning.py serving/test_caption_fields.py",

@@ -82,6 +82,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "evaluate": ["evaluate", small_run, "--test", test, *TORCH, "--json"],
         "look": ["look", small_run, SENTENCE, "--save", folder / "maps.html"],
         "score": ["score", small_run, test],
+        "live": ["live", small_run, "--input", texts],
         "explain": ["explain", small_run, SENTENCE, "--method", "gradients"],
         "align": ["align", small_run, "--pairs", test],
         "generate": ["generate", language, "I like", "--max-tokens", "4", "--beam", "2"],
@@ -132,7 +133,7 @@ INSPECTION = [
 """Commands that are tested on Apple's GPUs only, which refuse float64; other devices compute the same."""
 ALIKE = [
     *("translate", "explain an image", "terms", "explain a label", "look at a label", "look at an image", "align"),
-    *("superpixels", "rerank", "score labels", "nearest"),
+    *("superpixels", "rerank", "score labels", "nearest", "live"),
 ]
 """Commands that need no test on Apple's GPUs, as the others cover their operations."""
 NAMES = [

@@ -99,7 +99,8 @@ def test_every_command_finds_a_run_in_the_same_way():
     # These create a run, read outputs too, read a pair of languages besides, or have another form too, as RUN:SHARE.
     expected = {"translucid import out", "translucid compare a", "translucid compare b", "translucid serve runs"}
     expected |= {"translucid mcp runs"}
-    expected |= {"translucid translate pivot", "translucid evaluate pivot", "translucid distill reverse"}
+    expected |= {"translucid translate pivot", "translucid evaluate pivot", "translucid live pivot"}
+    expected |= {"translucid distill reverse", "translucid train init_from"}
     assert count > 25 and {*missing} <= expected
 
 

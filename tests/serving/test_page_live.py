@@ -48,6 +48,7 @@ def test_words_are_written_while_they_are_typed_as_by_the_session(page, translat
     written = session.read(TEXT) + session.finish()
     page.locator("#live-text").press_sequentially(TEXT)
     page.keyboard.press("Control+Enter")
+    expect(page.locator(".live-output")).to_have_text(written)  # both sentences have ended
     assert ended(page) == written
     log = page.evaluate("log")
     assert log[-1] == written and all(later.startswith(earlier) for earlier, later in pairwise(log))

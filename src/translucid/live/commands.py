@@ -44,8 +44,9 @@ class Input(NamedTuple):
         Path | None, Option("--input", help="Text, or subtitles (.vtt, .srt) with their times; - is stdin.")
     ] = None
     lines: Annotated[
-        Literal["wrapped", "whole"], Option(help="Running text that blank lines end, or a sentence on each line.")
-    ] = "wrapped"
+        Literal["sentences", "whole"],
+        Option(help="Running text, whose sentences are found, or a sentence on each line."),
+    ] = "sentences"
     play: Annotated[bool, Option("--play", help="Read each word at its time, as if it were spoken now.")] = False
 
 
@@ -130,7 +131,7 @@ def live(
     )
     translator: Any = open_translator(job, None, 1)
     options = {name: value for name, value in decisions._asdict().items() if value is not None}
-    session = translator.live(**options, split=source.lines == "wrapped")
+    session = translator.live(**options, split=source.lines == "sentences")
     start = time.monotonic()
 
     def clock() -> float:

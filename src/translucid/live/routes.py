@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import Any
@@ -164,11 +164,26 @@ async def _either(*awaitables: Awaitable[Any]) -> Any:
     futures = list(map(asyncio.ensure_future, awaitables))
     try:
         done, _ = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
     finally:
-        for future in futures:
-            future.cancel()
-        await asyncio.gather(*futures, return_exceptions=True)
-    return done.pop().result()
+        await _end(futures)
+
+
+async def _end(futures: Sequence[asyncio.Future[Any]]) -> None:
+    """Cancel futures and wait until they have ended, even if the caller is cancelled meanwhile, too."""
+    for future in futures:
+        future.cancel()
+    cancelled: asyncio.CancelledError | None = None
+    while not all(future.done() for future in futures):
+        try:
+            await asyncio.wait(futures)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    for future in futures:
+        if not future.cancelled():
+            future.exception()  # otherwise, asyncio reports that nobody asked for it
+    if cancelled:
+        raise cancelled
 
 
 async def _unless_disconnected(

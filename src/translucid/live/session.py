@@ -191,7 +191,7 @@ def continuations(translator: Translator, options: LiveOptions) -> Continuations
     if translator.ranking is not None:
         raise UserError("live translation ranks no hypotheses", fix="Leave `ranking` out.")
     if any(not constraint.annotated for constraint in translator.stages.constraints):
-        fix = 'Annotate the terms by `mode="annotate"`, for a run that was trained with data.terms.'
+        fix = "Let the terms be annotated, for a run that was trained with data.terms."
         raise UserError(f"live translation can't use {CONSTRAINED}, which need the whole sentence", fix=fix)
     decoding = translator.configuration.decoding.model_copy(update={"beam": options.beam, "nbest": 1, "sample": False})
     rows = AttentionRows.of(translator, options.attention)

@@ -384,7 +384,7 @@ def _words(text: str) -> Iterator[str]:
     >>> list(_words(" I like 足球"))
     [' I', ' like', ' 足', '球']
     """
-    for match in re.finditer(r"\s*\S+", text):
+    for match in re.finditer(r"(?<!\s)\s*\S+", text):
         word = ""
         for character in match[0]:
             if word.strip() and (unspaced(character) or unspaced(word[-1])):

@@ -34,7 +34,7 @@ PAUSE = 2.0
 MOST_DELAY = 7.0
 """The most seconds by which a cue may begin later than its first word. If people speak faster than others read for so
 long, cues are shown for less time than it takes to read them."""
-_TOKEN = re.compile(r"(\s*)(\S+)")
+_TOKEN = re.compile(r"(?<!\s)(\s*)(\S+)")
 _CLAUSE_END = re.compile(r"[,;:.!?…，、；：。！？][\"'”’»)\]」』]*\Z")
 _ABBREVIATION = re.compile(r"[^\W\d_]{1,3}\.")
 """A short word with a full stop, such as *Mr.*, which may be an abbreviation."""

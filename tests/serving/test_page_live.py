@@ -102,7 +102,7 @@ def test_the_lag_the_policy_and_changed_words_begin_again(page, translator):
     page.get_by_label("Policy").select_option("whole")
     expect(page.locator(".live-output")).to_be_empty()
     expect(page.locator("#live .staircase thead th")).to_have_count(3)
-    assert page.locator("#live .staircase tbody tr.written").count() == 0
+    expect(page.locator("#live .staircase tbody tr.written")).to_have_count(0)
     page.get_by_role("button", name="End the sentence").click()
     session = translator.live("whole")
     expect(page.locator(".live-output")).to_have_text(session.read("I like soccer ") + session.finish())

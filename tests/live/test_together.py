@@ -75,8 +75,16 @@ def test_through_a_pivot_language(pivot_runs):
     assert whole.text == pivot.translate(text, beam=1).text
     assert set(whole.delays) == {5}
     session = live(pivot, text, "wait-k", lag=1)
-    assert [a >= b for a, b in zip(session.delays, session.first.delays, strict=False)]
+    assert all(a >= b for a, b in zip(session.delays, session.first.delays, strict=False))
     assert session.record["pivot"] == session.first.record
+    text += ". Ella canta. Me gusta el perro"
+    expected, session, delays = live(pivot, text, "wait-k", lag=1), pivot.live("wait-k", lag=1), []
+    for part in [*text, None]:
+        known = len(session.delays)
+        session.read(part) if part else session.finish()
+        delays += session.delays[known:]
+        session.forget()
+    assert (session.text, delays) == (expected.text, expected.delays)
 
 
 def test_placeholders_stay_whole(tmp_path):
@@ -112,6 +120,12 @@ def test_the_last_sentences_are_context(tmp_path):
     session = live(translator, text, "whole")
     assert session.text == translator.translate(text, beam=1).text
     assert session.sentences[1].before == (session.sentences[0].source_ids,)
+    forgetful = translator.live("whole")
+    forgetful.read("The dog eats. ")
+    forgetful.forget()
+    forgetful.read("I like soccer. ")
+    assert forgetful.sentences[0].before == session.sentences[1].before
+    assert forgetful.text == session.text
 
 
 def test_characters_are_words_without_spaces(tmp_path):

@@ -34,6 +34,7 @@ from translucid.live.kinds import PolicyName
 if TYPE_CHECKING:
     from bitext.documents.subtitles.cue_maker import Cue
     from translucid.live.input import Heard
+    from translucid.live.sentence import LiveSentence
     from translucid.live.session import LiveSession, PivotSession
 
 
@@ -75,6 +76,12 @@ class Output(NamedTuple):
     line_length: Annotated[int | None, Option(help="Subtitles: the most characters of a line.", min=10)] = None
     reading_speed: Annotated[float | None, Option(help="Subtitles: characters read per second.", min=1)] = None
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits of subtitles that are given, by the names of `CueLimits`."""
+        limits = {"line_length": self.line_length, "reading_speed": self.reading_speed}
+        return {name: value for name, value in limits.items() if value is not None}
+
 
 class Models(NamedTuple):
     """Models."""
@@ -109,8 +116,7 @@ def live(
     from translucid.jobs.job import TranslationJob, open_translator
     from translucid.live.input import SUBTITLES, TextStream, played, subtitle_words
 
-    limits = {"line_length": output.line_length, "reading_speed": output.reading_speed}
-    if output.output_format in ("text", "jsonl") and any(limits.values()):
+    if output.output_format in ("text", "jsonl") and output.limits:
         raise UserError("--line-length and --reading-speed are for subtitles", fix="Add --format vtt or srt.")
     if decisions.alpha is not None and decisions.policy != "edatt":
         raise UserError("--alpha is for --policy edatt", fix="Leave it out.")
@@ -157,15 +163,17 @@ def _translate(
     session: LiveSession | PivotSession, parts: Iterable[Heard], writer: Writer, clock: Callable[[], float]
 ) -> None:
     """Read parts of a text, and write its translation as it grows; an interruption writes the rest."""
-    log, reported, seconds = Console(stderr=True), 0, None
+    log, seconds = Console(stderr=True), None
 
     def write(text: str) -> None:
-        nonlocal reported
         if text:
             writer.write(text, clock() if seconds is None else seconds)
-        for message in session.messages[reported:]:
+        for message in session.messages:
             log.print(f"warning: {message}", soft_wrap=True)
-        reported = len(session.messages)
+        for sentence in session.sentences:
+            if sentence.ended:
+                writer.end_sentence(sentence)
+        session.forget()  # the text may be one of hours
 
     def end() -> None:
         write(session.finish())
@@ -199,6 +207,9 @@ class Writer:
         self._print(text if self._line_begun else text.lstrip())
         self._line_begun = True
 
+    def end_sentence(self, sentence: LiveSentence) -> None:
+        """Write what there is to say of a sentence that has ended."""
+
     def end_paragraph(self) -> None:
         """End the line, if one has begun."""
         if self._line_begun:
@@ -216,25 +227,16 @@ class Writer:
 class JsonWriter(Writer):
     """Writes a JSON object for each text that is written, and for each sentence that has ended."""
 
-    def __init__(self, session: LiveSession | PivotSession) -> None:
-        """Begin before the first sentence."""
-        super().__init__(session)
-        self._sentences = 0
-
     def write(self, text: str, seconds: float) -> None:
         """Write a line with the text, its time, and the number of source words heard."""
         self._line({"text": text, "seconds": round(seconds, 3), "heard": self.session.heard})
-        self._ended_sentences()
+
+    def end_sentence(self, sentence: LiveSentence) -> None:
+        """Write a line with the sentence and all decisions."""
+        self._line({"sentence": sentence.to_json()})
 
     def end_paragraph(self) -> None:
-        """Write the sentences that have ended."""
-        self._ended_sentences()
-
-    def _ended_sentences(self) -> None:
-        for sentence in self.session.sentences[self._sentences :]:
-            if sentence.ended:
-                self._sentences += 1
-                self._line({"sentence": sentence.to_json()})
+        """Nothing: each object is a line of its own."""
 
     def _line(self, values: dict[str, Any]) -> None:
         self._print(json.dumps(values, ensure_ascii=False) + "\n")
@@ -244,11 +246,11 @@ class SubtitleWriter(Writer):
     """Writes cues as soon as they are complete."""
 
     def __init__(self, session: LiveSession | PivotSession, limits: dict[str, Any], *, web: bool) -> None:
-        """Begin a file of WebVTT, or of SubRip, with the limits of a `CueMaker` that are not None."""
+        """Begin a file of WebVTT, or of SubRip, with limits by the names of `CueLimits`."""
         from bitext.documents.subtitles.cue_maker import CueLimits, CueMaker, header
 
         super().__init__(session)
-        self._maker = CueMaker(CueLimits(**{name: value for name, value in limits.items() if value is not None}))
+        self._maker = CueMaker(CueLimits(**limits))
         self._web, self._count = web, 0
         self._print(header(web=web))
 
@@ -276,6 +278,5 @@ def _writer(output: Output, session: LiveSession | PivotSession) -> Writer:
         case "jsonl":
             return JsonWriter(session)
         case "vtt" | "srt":
-            limits = {"line_length": output.line_length, "reading_speed": output.reading_speed}
-            return SubtitleWriter(session, limits, web=output.output_format == "vtt")
+            return SubtitleWriter(session, output.limits, web=output.output_format == "vtt")
     return Writer(session)

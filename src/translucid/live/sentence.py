@@ -122,6 +122,19 @@ def plain(row: Floats) -> list[float]:
     return [float(f"{number:.9g}") for number in row.tolist()]
 
 
+def delays_of(parts: Iterable[Written], heard: Iterable[int]) -> list[int]:
+    """Return for each target word the number of source words that had been heard when its last part was written.
+
+    Args:
+        parts: the parts of a sentence, in order.
+        heard: that number for each of them; no more are taken.
+    """
+    delays: dict[int, int] = {}
+    for part, number in zip(parts, heard, strict=False):
+        delays.update(dict.fromkeys(part.words, number))
+    return list(delays.values())
+
+
 @dataclass(eq=False)
 class LiveSentence:
     """A sentence that is read word by word, and its translation so far."""
@@ -155,10 +168,7 @@ class LiveSentence:
     @property
     def delays(self) -> list[int]:
         """For each target word, the number of source words that had been heard when the last part of it was written."""
-        delays: dict[int, int] = {}
-        for part in self.written:
-            delays.update(dict.fromkeys(part.words, part.heard))
-        return list(delays.values())
+        return delays_of(self.written, (part.heard for part in self.written))
 
     @property
     def source_ids(self) -> tuple[int, ...]:
@@ -251,7 +261,7 @@ class LiveSentence:
         """Return whether a piece waits, after pieces of its word that do not, and record it."""
         row, heard = reading.row(piece), len(self.words)
         continues = self.tokens and not self.continuations.vocabulary.begins[(*pending, piece)[0].token]
-        word = self._words_written - bool(continues)
+        word = len(self.target) - bool(continues)
         tokens = [*self.tokens, *(before.token for before in pending), piece.token]
         proposal = Proposal(row, reading.words, heard, word, tokens, earlier)
         is_end = piece.token == SPECIAL.end
@@ -303,10 +313,6 @@ class LiveSentence:
         self.written.append(
             Written(tuple(range(first, last + 1)), new_text.strip(), heard, probability, row, tuple(pieces))
         )
-
-    @property
-    def _words_written(self) -> int:
-        return len(self.target)
 
     def _read(self) -> Reading | None:
         """Return what the model reads; None if it has nothing to translate, or too much for one piece."""

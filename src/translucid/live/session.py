@@ -14,7 +14,7 @@ from translucid.ground.option_group import OptionGroup
 from translucid.live.continuation import AttentionRows, Continuations, TargetVocabulary
 from translucid.live.kinds import PolicyName
 from translucid.live.policies import Floats, policy_of
-from translucid.live.sentence import LiveSentence
+from translucid.live.sentence import LiveSentence, delays_of
 from translucid.live.words import SourceWord, WordReader, ends_sentence, text_of
 from translucid.runs.configuration import checked
 
@@ -89,7 +89,10 @@ class LiveSession:
     @property
     def attention(self) -> list[Floats]:
         """For each part that was written, its attention over the words of its sentence heard then."""
-        return [part.row for sentence in self.sentences for part in sentence.written]
+        rows = []
+        for sentence in self.sentences:
+            rows += [part.row for part in sentence.written]
+        return rows
 
     @property
     def record(self) -> dict[str, Any]:
@@ -232,10 +235,7 @@ class PivotSession:
         delays: list[int] = []
         heard = iter(self._heard)
         for sentence in self.second.sentences:
-            by_word: dict[int, int] = {}
-            for part in sentence.written:
-                by_word.update(dict.fromkeys(part.words, next(heard)))
-            delays += by_word.values()
+            delays += delays_of(sentence.written, heard)
         return delays
 
     @property

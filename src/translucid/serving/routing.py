@@ -201,7 +201,8 @@ def _described(fields: type[Fields], method: str, path: str) -> Schema:
     schema = schema_of(fields)
     properties, required = schema.get("properties", {}), schema.get("required", [])
     in_path = []
-    for name in [name for name in properties if f"{{{name}}}" in path]:
+    names = [name for name in properties if f"{{{name}}}" in path]
+    for name in names:
         in_path.append({"name": name, "in": "path", "schema": properties.pop(name), "required": True})
         required.remove(name)
     if method not in ("GET", "DELETE"):

@@ -107,12 +107,12 @@ class CueMaker:
             text: the new text, with the white space before it. A line feed ends a sentence.
         """
         self._time = seconds = max(seconds, self._time)
+        text = self._space + text
+        self._space = text[len(text.rstrip()) :]
         result: list[Cue] = []
-        for space, token in _TOKEN.findall(self._space + text):
+        for space, token in _TOKEN.findall(text):
             for i, part in enumerate(_parts(token)):
                 result += self._continue(_Word.of(seconds, part, "" if i else space))
-        blank = self._space + text
-        self._space = blank[len(blank.rstrip()) :]
         return result
 
     def advance(self, seconds: float) -> list[Cue]:
@@ -212,12 +212,16 @@ class CueMaker:
 
 
 def _joined(words: Sequence[_Word]) -> str:
-    return "".join((" " if word.space and i else "") + word.text for i, word in enumerate(words))
+    text = ""
+    for word in words:
+        text += f" {word.text}" if word.space and text else word.text
+    return text
 
 
 def _total_width(words: Sequence[_Word]) -> int:
     """Return the number of characters of words in one line."""
-    return sum(word.width for word in words) + sum(bool(word.space) for word in words[1:])
+    spaces = [word for word in words[1:] if word.space]
+    return sum(word.width for word in words) + len(spaces)
 
 
 def _width(text: str) -> int:
@@ -308,7 +312,8 @@ def timed_words(name: str, content: bytes) -> Iterator[TimedText]:
         return decoded(raw, web=web)
 
     texts: list[tuple[float, float, str]] = []
-    for line in rolling_lines(file.text, [(caption.start, caption.end) for caption in shown], decode):
+    places = [(caption.start, caption.end) for caption in shown]
+    for line in rolling_lines(file.text, places, decode):
         texts.append((shown[line.caption].begins, shown[line.whole].ends, _spoken(line.text)))
     if not texts:
         for caption in shown:

@@ -169,14 +169,14 @@ class RateLimits:
             client: what `check` has returned.
 
         Raises:
-            ApiError: 403, its key is no longer valid; 429, too many requests.
+            ApiError: 403, its key has been removed; 429, too many requests.
         """
         kind, _, key = client.partition(" ")
         quota = self.options.quota
         if kind == "key":
             if key not in self.options.api_keys:
                 raise ApiError(403, "Invalid API key")
-            quota = (self.options.api_keys[key] or ApiKey()).quota or quota
+            quota = self._quota_of(key)
         for counter, limit, period in ((self.minute, quota.per_minute, "minute"), (self.day, quota.per_day, "day")):
             if limit:
                 _refuse_if(counter.count(client, limit), limit, period)
@@ -199,8 +199,11 @@ class RateLimits:
         key = self.key(request, fields)
         if key is None:
             return f"address {network_of(request)}", self.options.quota
+        return f"key {key}", self._quota_of(key)
+
+    def _quota_of(self, key: str) -> Quota:
         settings = self.options.api_keys.get(key) or ApiKey()
-        return f"key {key}", settings.quota or self.options.quota
+        return settings.quota or self.options.quota
 
     def key(self, request: HTTPConnection, fields: dict[str, Any]) -> str | None:
         """Return the API key of a request, None if no keys are required.

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -171,12 +172,12 @@ def test_figures_stand_beside_the_message_and_standard_output_stays_as_it_is(cap
 def test_progress_is_logged_at_intervals_and_at_the_end(capfd, monkeypatch):
     Console.log_format = "json"
     times = iter([0.0, 0.5, 1.1, 1.1, 1.6, 9.0])
-    monkeypatch.setattr(console.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(console, "time", SimpleNamespace(monotonic=lambda: next(times)))
     with progress_bar(Console(stderr=True), "reading", 9) as advance:
         for _ in range(3):
             advance(3)
     assert [(line["done"], line["total"]) for line in records(capfd.readouterr().err)] == [(6, 9), (9, 9)]
-    monkeypatch.setattr(console.time, "monotonic", iter([0.0, 1.1, 1.1, 9.0]).__next__)
+    monkeypatch.setattr(console, "time", SimpleNamespace(monotonic=iter([0.0, 1.1, 1.1, 9.0]).__next__))
     with progress_bar(Console(stderr=True), "reading", 9) as advance:
         advance(9)
     assert [line["done"] for line in records(capfd.readouterr().err)] == [9]  # reported once

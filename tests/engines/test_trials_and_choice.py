@@ -61,7 +61,7 @@ def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
         return engines[-1][0]
 
     clock = iter([5.0, 7.0, 20.0, 28.0, 30.0, 40.0])
-    monkeypatch.setattr(tuning.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(tuning, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     monkeypatch.setattr(tuning, "engine_for", make_engine)
     monkeypatch.setattr(tuning.TorchEngine, "of", lambda *_: None)
     pairs = [Pair("one", "uno dos tres cuatro")] * 12

@@ -3,6 +3,7 @@
 import ast
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.table import Table
@@ -68,7 +69,7 @@ def test_no_module_uses_another_console_class():
 
 def test_progress_in_a_pipe_is_a_line_at_intervals(monkeypatch):
     times = iter([0, 3, 21, 21, 30, 42, 42])
-    monkeypatch.setattr("translucid.ground.console.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("translucid.ground.console.time", SimpleNamespace(monotonic=lambda: next(times)))
     file = io.StringIO()
     with progress_bar(Console(file=file, width=20), "translating the test set", 10_000) as advance:
         for _ in range(4):

@@ -3,6 +3,7 @@
 import io
 import itertools
 import sqlite3
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +30,8 @@ WORDS = [f"{left}{right}" for left in "abcdefgh" for right in "abcdefghijklmnopq
 @pytest.fixture
 def memory(tmp_path, monkeypatch):
     clock = itertools.count(1_700_000_000)
-    monkeypatch.setattr(translation_memory.time, "time", lambda: next(clock))
+    # Only this module's clock: background threads of other packages read the real one.
+    monkeypatch.setattr(translation_memory, "time", SimpleNamespace(time=lambda: next(clock)))
     with TranslationMemory.open(tmp_path / "m.memory", write=True) as new_memory:
         yield new_memory
 

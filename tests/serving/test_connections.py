@@ -59,7 +59,7 @@ def connect(monkeypatch):
     config = uvicorn.Config(lambda scope: None, log_level="critical")
     config.load()
     state, clock = ServerState(), SimpleNamespace(now=0.0)
-    monkeypatch.setattr(connections.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=lambda: clock.now))
 
     def open_connection(now=0.0):
         clock.now = now

@@ -249,7 +249,7 @@ def test_the_estimated_time():
     assert job.seconds_left is None and job.file_name == "notes.v2_es.txt"
     job.characters_done = 20
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document_job.time, "monotonic", lambda: 110.0)
+        patch.setattr(document_job, "time", SimpleNamespace(monotonic=lambda: 110.0))
         assert job.seconds_left == 15
         job.state = "done"
         assert job.seconds_left is None

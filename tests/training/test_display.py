@@ -1,6 +1,7 @@
 """Display of a training without a terminal: occasional status lines and sample translations."""
 
 import io
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_a_status_is_one_line():
 
 def test_lines_are_written_at_intervals(captured_display, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(record.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(record, "time", SimpleNamespace(monotonic=lambda: now[0]))
     line_display, lines = captured_display
     line_display.last_line = now[0]
     for elapsed in (QUIET_SECONDS / 2, QUIET_SECONDS + 1, QUIET_SECONDS + 2, 2 * QUIET_SECONDS + 2):

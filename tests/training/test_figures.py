@@ -47,14 +47,14 @@ def test_the_figures_of_a_status():
 
 def test_the_figures_of_the_last_updates(monkeypatch):
     clock = iter([100.0, 101.0, 103.0])
-    monkeypatch.setattr(record.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(record, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     recent = Recent()
     recent.add(20.0, 3, 8)
     recent.add(4.0, 1, 4, reward=0.5)
     assert recent.figures() == (2.0, math.exp(2), 1 / 3, 4.0)
     assert recent.facts() == {"recent": [(20.0, 3, 8, 1.0), (4.0, 1, 4, 2.0)], "rewards": [0.5]}
     assert recent.reward == 0.5
-    monkeypatch.setattr(record.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(record, "time", SimpleNamespace(monotonic=lambda: 0.0))
     assert Recent().reward is None
     assert Recent([[1e6, 0, 1, 1.0]]).figures()[:2] == (1e6, math.exp(700))
     assert len(Recent([[1.0, 0, 1, 1.0]] * 60, [1.0] * 60).facts()["recent"]) == 50

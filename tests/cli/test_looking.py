@@ -4,17 +4,20 @@ import importlib.util
 import json
 import re
 import shutil
+from typing import get_args
 
 import numpy as np
 import pytest
 import yaml
 
 from translucid import Translator
+from translucid.api import inspector
 from translucid.api.inspector import Inspector
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs
-from translucid.evaluation.alignment_error import to_pharaoh
+from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
 from translucid.inspection.explain import explanation
+from translucid.layers.variants import Method
 from translucid.runs.run_folder import RunFolder
 
 
@@ -27,7 +30,7 @@ def gold(tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize("method", ["norms", "contributions"])
+@pytest.mark.parametrize("method", ["content", "norms", "contributions"])
 def test_look_by_another_method(call, small_run, tmp_path, method):
     base = ["look", small_run, "I like soccer", "--target", "Me gusta", "--method", method]
     result = call(*base, "--save", tmp_path / "page.html")
@@ -39,6 +42,9 @@ def test_look_by_another_method(call, small_run, tmp_path, method):
     assert (first["kind"], first["layer"]) == (method, None)
     assert call(*base, "--save", tmp_path / "a.png").code == 0
     assert call(*base, "--save", tmp_path / "a.json").code == 0
+    if method == "content":
+        assert "Me" in result.out and "</s>  " not in result.out.splitlines()[2]  # the end token has no column
+        return
     assert "source_contributions" in json.loads((tmp_path / "a.json").read_text())
     (tmp_path / "pairs.tsv").write_text("I like soccer\tMe gusta\n")
     many = ["--tsv", tmp_path / "pairs.tsv", "--save", tmp_path / "a.npz"]
@@ -138,10 +144,8 @@ def test_align_given_pairs(call, small_run, gold, tmp_path):
     symmetrized = call("align", small_run, "--reverse", small_run, "--pairs", gold, "--output", tmp_path / "a.txt")
     assert symmetrized.code == 0, symmetrized.err
     assert len((tmp_path / "a.txt").read_text().splitlines()) == 12
-    outputs = {
-        call("align", small_run, "--pairs", gold, "--method", m).out for m in ("weights", "norms", "contributions")
-    }
-    assert len(outputs) == 3
+    outputs = {call("align", small_run, "--pairs", gold, "--method", method).out for method in get_args(Method)}
+    assert len(outputs) == len(get_args(Method))
 
 
 def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, tmp_path):
@@ -190,6 +194,17 @@ def test_gold_that_does_not_fit_is_one_clear_line(call, small_run, gold, tmp_pat
     result = call("evaluate", small_run, "--test", gold, "--gold", tmp_path / "far.txt")
     assert result.code == 2
     assert "far.txt:8: links 999-999, but the pair has" in result.err.replace("\n", "")
+
+
+def test_content_words_are_read_without_pytorch_too(small_run, monkeypatch):
+    inside = Translator.load(small_run).inspector
+    pairs = inside.encoded([("I like soccer, too.", "Me gusta el fútbol."), ("?!", "¿?")])
+    reading = AlignmentOptions(learned=False, method="content")
+    expected = inside.word_weights(pairs, reading)
+    monkeypatch.setattr(inspector, "has_pytorch", lambda: False)
+    for weights, of_pytorch in zip(inside.word_weights(pairs, reading), expected, strict=True):
+        np.testing.assert_allclose(weights.weights, of_pytorch.weights, atol=1e-5)
+    np.testing.assert_allclose(expected[0].weights.sum(1), 1, atol=1e-5)  # nothing is left for the end token
 
 
 def test_align_counts_pairs_on_from_part_to_part(call, small_run, monkeypatch, tmp_path):

@@ -50,7 +50,7 @@ def test_the_reverse_direction_is_used_too():
 def test_the_best_layer_is_found_on_gold():
     gold = [Gold(*[frozenset([(0, 0), (1, 1), (2, 2)])] * 2)]
     scores = choose([example()], gold)
-    assert len(scores) == 12
+    assert len(scores) == 2 * 12  # all of the source, and its content
     best, score = next(iter(scores.items()))
     assert best.shift
     assert best.layer in (0, None)

@@ -212,7 +212,7 @@ def test_alignments_are_read_from_norms_and_contributions():
     # An ensemble has no contributions: its attention is read.
     without = replace(inspected, contributions=None)
     assert read_alignment(without, AlignmentOptions(learned=False, method="norms", both=False)) == links["weights"]
-    assert {options.method for options in candidates(without)} == {"weights"}
+    assert {options.method for options in candidates(without)} == {"weights", "content"}
 
 
 def add_end_column(values):

@@ -1,5 +1,6 @@
 """The importance of heads against finite differences and zeroed columns, BLEU without heads, and `translucid heads`."""
 
+import io
 import json
 
 import pytest
@@ -17,6 +18,7 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.console import Console
 from translucid.inspection.ablation import gate_point, head_names
+from translucid.inspection.attention_shares import AttentionShares
 from translucid.inspection.head_importance import (
     CurvePoint,
     HeadImportance,
@@ -162,10 +164,17 @@ def test_heads_are_measured_by_chrf_where_bleu_is_0(untrained):
 def test_a_report_is_for_people_and_programs():
     heads = [HeadImportance("encoder.0.self.head.0", 0.25, -0.125), HeadImportance("encoder.0.self.head.1", 0.5, 1.5)]
     points = [CurvePoint(0, 30.0), CurvePoint(1, 20.0), CurvePoint(2, 0.0)]
+    shares = {name: AttentionShares(0.25, 0.5, 0.0, 0.125, 1.5) for name in (*(h.name for h in heads), "encoder.self")}
+    console = Console(file=io.StringIO(), width=80)
+    console.print(*HeadReport(7, heads, {"gradient": points}, shares=shares).render())
+    rows = [line.split() for line in console.file.getvalue().splitlines()]
+    figures = ["25%", "50%", "0%", "12%", "1.50"]
+    assert [heads[0].name, *figures] in rows and ["encoder.self,", "uniform", *figures] in rows
     report = HeadReport(7, heads, {"gradient": points, "ablation": points})
     assert json.loads(json.dumps(report.to_json())) == {
         "pairs": 7,
         "metric": "BLEU",
+        "shares": {},
         "heads": [
             {"name": "encoder.0.self.head.0", "gradient": 0.25, "ablation": -0.125},
             {"name": "encoder.0.self.head.1", "gradient": 0.5, "ablation": 1.5},
@@ -199,6 +208,7 @@ def test_the_command_prints_json_for_the_first_pairs(call, untrained, valid):  #
     completed = call("heads", untrained("transformer"), "--valid", valid, "--sentences", 1, "--mean", "--json")
     record = json.loads(completed.out)
     assert record["pairs"] == 1 and len(record["heads"]) == 6
+    assert len(record["shares"]) == 6 + 3 and all(0 <= row["ends"] <= 1 for row in record["shares"].values())
     assert [point["off"] for point in record["curves"]["gradient"]] == [0, 1, 2, 3, 4, 5, 6]
 
 

@@ -149,7 +149,7 @@ def _merging(pieces, how="sum"):
     [
         {"view": "map"},
         {"view": "map", "kind": "encoder", "layer": 0, "head": 1},
-        {"view": "map", "kind": "rollout"},
+        {"view": "map", "kind": "content"},
         {"view": "heads"},
         {"view": "beam"},
         {"view": "why", "method": "erasure"},

@@ -1,9 +1,12 @@
 """Ablated heads, through the API and in a real browser: the translation is that of the model without these heads."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from translucid.api.translator import Translator
+from translucid.inspection.attention_shares import attention_shares
 from translucid.serving.routes.inspection_fields import HEADS
 
 from .test_page import type_in
@@ -36,6 +39,14 @@ def test_a_head_that_is_switched_off_changes_the_translation(page, translator): 
     type_in(page, TEXT)
     page.get_by_role("tab", name="Heads").click()
     expect(page.get_by_role("switch")).to_have_count(2 * (1 + 2 + 2))  # maps of means have no switch
+    page.get_by_title("layer 1, head 1", exact=True).first.click()
+    (inspected,) = translator.inspector.inspect([(TEXT, page.inner_text("#translation"))])
+    shares = attention_shares([inspected])
+    head, uniform = shares["decoder.1.cross.head.1"], shares["decoder.cross"]
+    described = page.locator("#inspection .note").filter(has_text="entropy").inner_text()
+    figures = list(map(float, re.findall(r"[\d.]+(?= %| nats|\))", described)))
+    expected = [100 * head.ends, 100 * uniform.ends, head.entropy, uniform.entropy]
+    assert [figures[0], figures[1], *figures[-2:]] == pytest.approx(expected, abs=0.6)
     first, second = (page.locator(f"[data-head='{head}']") for head in OFF)
     first.press("Space")
     expect(first).to_have_attribute("aria-checked", "false")

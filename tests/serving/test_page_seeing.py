@@ -187,6 +187,13 @@ def test_contributions_of_the_source_and_of_the_prefix(page, run):
     norms = inspected.words(inspected.cross(method="norms")).weights
     for t, s, weight in page.locator("#attention .ribbon").evaluate_all(RIBBONS):
         assert abs(weight - norms[t, s].item()) < 1e-3
+    page.get_by_label("what ribbons show").select_option("content")
+    content = inspected.cross_words(method="content")
+    expect(page.locator("#attention .above .word")).to_have_text(content.source)
+    for t, s, weight in page.locator("#attention .ribbon").evaluate_all(RIBBONS):
+        assert abs(weight - content.weights[t, s].item()) < 1e-3
+    page.get_by_text("Table of weights").click()
+    expect(page.locator("#attention .weight-table thead th")).to_have_text(content.source)
 
 
 def test_a_chosen_continuation_is_shown_everywhere(page):
@@ -219,8 +226,9 @@ def test_heads_are_thumbnails_and_can_be_opened(page, inspected):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Heads").click()
     thumbs = page.locator("#attention .thumbnail")
-    # Two maps of all layers; then, for 2 cross-attention, 1 encoder and 2 decoder layers, two heads and their mean.
-    expect(thumbs).to_have_count(2 + 3 * (2 + 1 + 2))
+    # Two maps of all layers; then two heads and their mean for 2 cross-attention layers, on all and on content words, 1
+    # encoder and 2 decoder layers.
+    expect(thumbs).to_have_count(2 + 3 * (2 + 2 + 1 + 2))
     page.get_by_role("button", name="encoder, layer 0, head 1").click()
     words = inspected.word_map("encoder.0.self", head=1)
     assert page.locator("#attention .below .word").all_inner_texts() == words.source
@@ -429,7 +437,7 @@ def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(context, run,
             for t, s, weight in page.locator(".ribbon").evaluate_all(RIBBONS):
                 assert abs(weight - words.weights[t, s].item()) < 1e-3
             page.get_by_role("tab", name="Heads").first.click()
-            expect(page.locator(".thumbnail")).to_have_count(17)
+            expect(page.locator(".thumbnail")).to_have_count(17 + 6)
             expect(page.get_by_role("tab", name="Why")).to_have_count(0)  # saved pages have no server for explanations
             page.get_by_text("As code").first.click()
             expect(page.locator(".code pre").first).to_contain_text(f"Translator.load({json.dumps(str(run))})")

@@ -19,7 +19,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
 from translucid.inspection.word_weights import Floats, WordWeights
-from translucid.inspection.words import word_spans
+from translucid.inspection.words import content_pieces, word_spans
 from translucid.kernels.machine import has_pytorch
 
 if TYPE_CHECKING:
@@ -251,7 +251,8 @@ class Inspector:
                 weights = transformer.weights(forced, options)
             else:
                 weights = transformer.aligned(forced, pair.target, layer)
-            results.append(_merge_pieces(translator.tokenizer, pair, weights[:, len(pair.context) :]))
+            only_content = layer is None and options.method == "content"
+            results.append(_merge_pieces(translator.tokenizer, pair, weights[:, len(pair.context) :], only_content))
         return results
 
     def _weights_by_pytorch(self, pairs: Sequence[EncodedPair], options: AlignmentOptions) -> list[WordWeights]:
@@ -489,14 +490,21 @@ def _refuse_one_pair(pairs: Sequence[object]) -> None:
         raise TypeError("expected a list of pairs, not one pair: write [(source, target)]")
 
 
-def _merge_pieces(tokenizer: Tokenizer, pair: EncodedPair, weights: Floats) -> WordWeights:
-    """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's."""
+def _merge_pieces(tokenizer: Tokenizer, pair: EncodedPair, weights: Floats, only_content: bool) -> WordWeights:
+    """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's.
+
+    With `only_content`, those of content (`content_pieces`) are normalized first, and the others left out.
+    """
     source, target, masked, _ = pair
     opening = len(tokenizer.source_opening), len(tokenizer.target_opening)
     source_pieces, target_pieces = tokenizer.source_labels(source), tokenizer.target_labels(target)
     if masked is not None:
         source_pieces = masked.unmask_pieces(tokenizer.source_labels(source, masked.text or None))
         target_pieces = masked.unmask_pieces(target_pieces)
+    content = content_pieces(source_pieces, opening[0])
+    if only_content and any(content):
+        weights = weights * np.array(content, np.float32)
+        weights = weights / weights.sum(1, keepdims=True).clip(min=1e-30)
     columns = word_spans(source_pieces, opening[0])[opening[0] : -1]
     rows = word_spans(target_pieces, opening[1])[opening[1] : -1]
     merged = np.zeros((len(rows), len(columns)), np.float32)

@@ -35,7 +35,9 @@ def align(
     pairs: Annotated[list[str] | None, option.files("Sentence pairs to align.")] = None,
     reverse: Annotated[Path | None, option.run("A run of the reverse direction, to combine with.")] = None,
     layer: Annotated[int | None, Option(help="The decoder layer to read; the run decides if not given.")] = None,
-    method: Annotated[Method | None, Option(help="Read weights, norms or contributions (ALTI).")] = None,
+    method: Annotated[
+        Method | None, Option(help="Read weights, those of content words, norms or contributions (ALTI).")
+    ] = None,
     shift: Annotated[bool | None, Option("--shift/--no-shift", help="Read the row one step later (SHIFT-ATT).")] = None,
     both: Annotated[bool | None, Option("--both/--one-side", help="Combine both sides by grow-diagonal.")] = None,
     statistics: Annotated[

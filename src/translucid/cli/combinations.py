@@ -63,7 +63,9 @@ UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
     },
     ("evaluate", "text"): {_FOR_IMAGES: _OF_CAPTIONERS},
     ("look", "images"): {_FOR_TEXTS: _OF_SOURCE_TEXTS},
+    ("look", "images, --method content"): {"content is for texts, this model reads images": ("--method",)},
     ("look", "texts with labels"): {_FOR_TRANSLATIONS: (*_OF_SOURCE_TEXTS, "--layer", "--head", "--lens", "--method")},
+    ("look", "--method content"): {"is the rollout of all weights": ("--flow",)},
     ("look", "--method norms"): {"is the rollout of weights": ("--flow",)},
     ("look", "--method contributions"): {
         "is the rollout of weights": ("--flow",),

@@ -63,9 +63,9 @@ class View(NamedTuple):
         Literal["logit", "tuned", "decoder"] | None,
         Option(help="What each layer predicts; decoder: what is written from each layer of the encoder."),
     ] = None
-    method: Annotated[Method, Option(help="Attention weights, norm-based attention, or contributions (ALTI+).")] = (
-        "weights"
-    )
+    method: Annotated[
+        Method, Option(help="Attention weights, those of content words only, norms, or contributions (ALTI+).")
+    ] = "weights"
     context: option.Context = None
     language_piece: Annotated[
         bool, Option("--language-piece", help="The heads that read the language piece of a multilingual model.")
@@ -76,12 +76,12 @@ class View(NamedTuple):
     @property
     def needs_attention(self) -> bool:
         """Whether a part of the attention or another method is chosen."""
-        return self.layer is not None or self.head is not None or self.flow or self.contributions
+        return self.layer is not None or self.head is not None or self.flow or self.method != "weights"
 
     @property
     def contributions(self) -> bool:
         """Whether the method needs contributions."""
-        return self.method != "weights"
+        return self.method in ("norms", "contributions")
 
 
 class Saving(NamedTuple):
@@ -135,8 +135,10 @@ def look(
     word written. `tuned` needs `translucid tune lens`. `decoder` shows the translation that the decoder writes from
     each layer of the encoder.
 
-    --method norms shows how much a head adds from each source word. --method contributions shows the share of each
-    source word in the translated word, and how much comes from the translation so far. Both need a Transformer.
+    --method content leaves out the attention to punctuation, the end token and language tokens, where heads look that
+    have nothing to do. --method norms shows how much a head adds from each source word. --method contributions shows
+    the share of each source word in the translated word, and how much comes from the translation so far. These two need
+    a Transformer.
 
     A run that was trained with data.context shows the words of the previous sentences too, before ‖, and names the one
     that contributes most, if that is much.
@@ -155,7 +157,7 @@ def look(
             fix = "End it in .html or .json."
             raise UserError("is no kind that translations are saved as", file=saving.save, fix=fix)
     reads = configuration_of(run).model.reads
-    refuse_unsuitable("look", flags, reads)
+    refuse_unsuitable("look", flags, reads, f"{reads}, --method {view.method}")
     if other := view_of(reads, "look"):
         other(run, text, view, saving.save)
         return
@@ -256,8 +258,10 @@ def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
     if not pieces:
         console.print("\nThe model translates no part of this text: it stays as it is.")
     for piece in pieces:
-        weights = piece.rollout() if view.flow else piece.cross(view.layer, view.head, method=view.method)
-        words = piece.words(weights)
+        if view.flow:
+            words = piece.words(piece.rollout())
+        else:
+            words = piece.cross_words(view.layer, view.head, view.method)
         console.print()
         console.print(heatmap(words, console.width))
         console.print()

@@ -33,7 +33,8 @@ class AlignmentOptions(OptionGroup):
     head: int | None = Field(None, ge=0, le=4095)
     """The head that is read, such as the one that training.guided_alignment taught; the average of all if not given."""
     method: Method = "weights"
-    """What is read: attention weights, norms or contributions; without an alignment layer. `evaluate` finds it too."""
+    """What is read: weights, those of content words, norms or contributions; without an alignment layer. `evaluate`
+    finds it too."""
     shift: bool = False
     """Read a word's row when it is the decoder's input, not when it is predicted (SHIFT-ATT, Chen et al. 2020)."""
     both: bool = True
@@ -47,7 +48,12 @@ class AlignmentOptions(OptionGroup):
 
     def reads_contributions(self, has_layer: bool) -> bool:
         """Whether a run reads norms or contributions; one that has an alignment layer may read that instead."""
-        return self.of(has_layer).method != "weights"
+        return self.of(has_layer).needs_contributions
+
+    @property
+    def needs_contributions(self) -> bool:
+        """Whether the method is norms or contributions."""
+        return self.method in ("norms", "contributions")
 
 
 class Gold(NamedTuple):

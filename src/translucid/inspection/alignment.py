@@ -58,7 +58,9 @@ def weights_of(inspected: Inspected, options: AlignmentOptions) -> WordWeights:
     if options.learned and inspected.links is not None:
         weights = inspected.links
     else:
-        method: Method = "weights" if inspected.contributions is None else options.method
+        method = options.method
+        if options.needs_contributions and inspected.contributions is None:
+            method = "weights"
         weights = inspected.cross(options.layer, options.head, shift=options.shift, method=method)
     word_weights = inspected.words(weights).between_words.cpu().float().numpy()
     spans = inspected.source_spans[:-1], inspected.target_spans[:-1]
@@ -71,8 +73,8 @@ def choose(
     """Score several ways to derive an alignment, the best first.
 
     By default, the candidates are the alignment layer, if there is one, and the attention of each layer and the average
-    of all, with and without shift; each from one side and from both. If contributions were computed, so are norms and
-    contributions of each layer and of all.
+    of all, on all of the source and on its content only, with and without shift; each from one side and from both. If
+    contributions were computed, so are norms and contributions of each layer and of all.
 
     Args:
         examples: inspections of some pairs.
@@ -92,7 +94,7 @@ def candidates(example: Inspected) -> list[AlignmentOptions]:
     if len(layers) > 1:
         layers.insert(0, None)  # the average of all
     choices = []
-    methods: tuple[Method, ...] = ("weights",) if example.contributions is None else get_args(Method)
+    methods: tuple[Method, ...] = ("weights", "content") if example.contributions is None else get_args(Method)
     for method, layer, shift, both in product(methods, layers, (False, True), (True, False)):
         choices.append(AlignmentOptions(learned=False, layer=layer, method=method, shift=shift, both=both))
     if example.links is not None:

@@ -11,18 +11,21 @@ The gates g_h are those of `ablation`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 from rich.console import RenderableType
+from rich.table import Table
 from torch import Tensor
 
 from translucid.attention.points import Handler, handling
+from translucid.decoding.hypothesis import percent
 from translucid.decoding.maps import forced_log_probs
 from translucid.decoding.pair_scores import forced_scores, paired_batches
 from translucid.ground.console import table_of
 from translucid.inspection.ablation import Ablation, gate_point, head_names
+from translucid.inspection.attention_shares import AttentionShares
 from translucid.models.protocol import SequenceModel
 
 if TYPE_CHECKING:
@@ -65,6 +68,8 @@ class HeadReport:
     """The scores with the least important heads off, by the measure of importance: `gradient` or `ablation`."""
     metric: str = "BLEU"
     """The metric of the curves: chrF where BLEU can't distinguish translations."""
+    shares: Mapping[str, AttentionShares] = field(default_factory=dict)
+    """Where the attention of each head goes on these pairs, see `attention_shares`."""
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures for programs."""
@@ -72,15 +77,19 @@ class HeadReport:
         curves = {}
         for order, points in self.curves.items():
             curves[order] = [vars(point) for point in points]
-        return {"pairs": self.pairs, "heads": heads, "metric": self.metric, "curves": curves}
+        shares = {name: shares._asdict() for name, shares in self.shares.items()}
+        return {"pairs": self.pairs, "heads": heads, "metric": self.metric, "curves": curves, "shares": shares}
 
     def render(self) -> Iterable[RenderableType]:
-        """Return tables for people: the heads, the most important first, and the scores with heads off."""
+        """Return tables for people: the heads, the most important first; where they look; the scores with heads off."""
         table = table_of("head", figures=("gradient", "ablation"))
         for head in sorted(self.heads, key=lambda head: -head.ablation):
             table.add_row(head.name, f"{head.gradient:.3f}", f"{head.ablation:+.3f}")
         yield table
         yield f"nats per sentence, {self.pairs:,} pairs: mean |dL/dg|, and how much L grows with the head off\n"
+        if self.shares:
+            yield self._share_table()
+            yield "the share of attention on start and end token, punctuation, language tokens and the token itself\n"
         orders = list(self.curves)
         table = table_of(figures=("heads off", "left", *(f"{self.metric} by {order}" for order in orders)))
         for points in zip(*self.curves.values(), strict=True):
@@ -88,6 +97,17 @@ class HeadReport:
             table.add_row(str(off), str(len(self.heads) - off), *(f"{point.score:.2f}" for point in points))
         yield table
         yield "with the least important heads off, by each of the two measures"
+
+    def _share_table(self) -> Table:
+        """Return a table of where the heads of each kind of attention look, and uniform attention to the same keys."""
+        table = table_of("attention", figures=("ends", "punctuation", "language", "itself", "entropy"))
+        heads = [head.name for head in self.heads]
+        for name in (*heads, *sorted(self.shares.keys() - set(heads))):
+            shares = self.shares[name]
+            label = name if name in heads else f"{name}, uniform"
+            percentages = map(percent, (shares.ends, shares.punctuation, shares.language, shares.itself))
+            table.add_row(label, *percentages, f"{shares.entropy:.2f}")
+        return table
 
 
 def gate_gradients(

@@ -25,11 +25,13 @@ from translucid.decoding.maps import chosen_maps, rollout
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
-from translucid.inspection.contributions import Contributions
+from translucid.inspection.attention_shares import attention_shares
+from translucid.inspection.contributions import Contributions, normalized
 from translucid.inspection.rendering.bundling import WEB, bundle
 from translucid.inspection.rendering.html import document, notebook_table, quoted, web_file
 from translucid.inspection.words import (
     WordMap,
+    content_pieces,
     span_ranges,
     span_words,
     split_at_spaces,
@@ -63,7 +65,8 @@ def title_of(layer: int | None, head: int | None, method: Method = "weights") ->
     if method == "contributions":
         return f"contributions, {layers}"
     heads = "all heads" if head is None else f"head {head}"
-    return f"norms, {layers}, {heads}" if method == "norms" else f"{layers}, {heads}"
+    prefix = {"norms": "norms, ", "content": "content words only, "}.get(method, "")
+    return f"{prefix}{layers}, {heads}"
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,8 @@ class Inspected:
         Args:
             layer: a decoder layer, from 0; all if not given.
             head: from 0; all if not given.
-            method: `norms` or `contributions` instead of the weights, see `Contributions.cross`.
+            method: `norms` or `contributions` instead of the weights, see `Contributions.cross`; or `content`, the
+                weights on the content of the source (`content_pieces`), normalized. A source without content keeps all.
             shift: take a piece's row from the step at which it is the decoder's *input*, one later than the step that
                 predicts it (SHIFT-ATT, Chen et al. 2020, arXiv 2004.14837, section 3.2). The last piece is never an
                 input, and keeps its row.
@@ -194,11 +198,30 @@ class Inspected:
             if head is not None:
                 maps = maps[:, head : head + 1]
             weights = maps.mean((0, 1))
+        elif method == "content":
+            weights = normalized(self.cross(layer, head) * self.content)
         else:
             weights = self.with_contributions.cross(names, layer, head, method).float()
         if shift:
             return torch.cat([weights[1:], weights[-1:]])
         return weights
+
+    @cached_property
+    def content(self) -> Tensor:
+        """[S], 1 for each source piece with content (`content_pieces`), otherwise 0; all 1 if none has any."""
+        content = torch.tensor(content_pieces(self.source, self.opening[0], self.context), dtype=torch.float32)
+        return content if content.any() else torch.ones_like(content)
+
+    @property
+    def content_words(self) -> list[int]:
+        """The positions, among the source words of `words`, of words with content."""
+        content = sum_ranges(self.content, span_ranges(self._source_entries))
+        return [position for position, pieces in enumerate(content.tolist()) if pieces]
+
+    def cross_words(self, layer: int | None = None, head: int | None = None, method: Method = "weights") -> WordMap:
+        """Return the map between words of `cross`, for people: that of content words has no other columns."""
+        words = self.words(self.cross(layer, head, method=method))
+        return words.columns(self.content_words) if method == "content" else words
 
     @property
     def with_contributions(self) -> Contributions:
@@ -480,9 +503,10 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
     each query and a column for each key. The queries and keys are `target` and `source` words; both are `source` for
     the kind `encoder`; they are `target` and `fed` for `decoder`; `rollout` is attention through all layers. The first
     `opening` entries of `source` are no words of the text, of which the first `context` belong to previous sentences;
-    `words` are the positions of the words of both; `unknown` are those of words with unknown pieces; `sizes` are the
-    numbers of pieces of the target words. If contributions were computed, there are maps of the kinds
-    `norms` and `contributions`, `prefix` are the contributions of `fed` words to target words, and
+    `words` are the positions of the words of both; `content` are those with content, `unknown` those with unknown
+    pieces; `sizes` are the numbers of pieces of the target words. With `sides`, there are also maps of the kind
+    `content`, and `shares` by the names of heads (`attention_shares`). If contributions were computed, there are maps
+    of the kinds `norms` and `contributions`, `prefix` are the contributions of `fed` words to target words, and
     `source_contributions` the shares of the source, null where they are undefined.
 
     Args:
@@ -496,6 +520,7 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
         flow = inspected.words(inspected.rollout())
         maps.append(_map("flow through all layers (rollout)", "rollout", None, None, flow))
     contributed: dict[str, Any] = {}
+    by_method: dict[str, list[dict[str, Any]]] = {"content": _content_maps(inspected)} if sides else {}
     if inspected.contributions is not None:
         prefix = inspected.prefix_words()
         contributed = {
@@ -503,15 +528,16 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
             "prefix": plain(prefix.weights),
             "source_contributions": null_for_nan(rounded(inspected.source_contributions(), 4)),
         }
-        by_method = {"norms": _by_method(inspected, "norms"), "contributions": _by_method(inspected, "contributions")}
-        first_maps = by_method.pop(method, [])
-        maps = [*first_maps, *maps, *chain.from_iterable(by_method.values())]
+        by_method |= {"norms": _by_method(inspected, "norms"), "contributions": _by_method(inspected, "contributions")}
+    first_maps = by_method.pop(method, [])
+    maps = [*first_maps, *maps, *chain.from_iterable(by_method.values())]
     record: dict[str, Any] = contributed | {
         "source": words.source,
         "target": words.target,
         "opening": words.opening,
         "context": words.context,
         "words": inspected.word_positions,
+        "content": inspected.content_words,
         "unknown": inspected.unknown_words,
         "probabilities": rounded(map(math.exp, inspected.word_log_probs()), 4),
         "sizes": [end - start for _, start, end in inspected.target_spans],
@@ -523,7 +549,17 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
         maps += _layers(inspected, side, f"{side}, ")
         if side == "decoder":
             record["fed"] = inspected.word_map(names[0]).source
+    if sides:
+        record["shares"] = _shares(inspected)
     return record | {"maps": maps}
+
+
+def _shares(inspected: Inspected) -> dict[str, dict[str, float]]:
+    """Return the shares of each head and of uniform attention, by name (`attention_shares`)."""
+    rows = {}
+    for name, shares in attention_shares([inspected]).items():
+        rows[name] = {share: round(value, 4) for share, value in shares._asdict().items()}
+    return rows
 
 
 def _layers(inspected: Inspected, kind: str, prefix: str) -> list[dict[str, Any]]:
@@ -538,6 +574,18 @@ def _layers(inspected: Inspected, kind: str, prefix: str) -> list[dict[str, Any]
             for head, words in enumerate(maps):
                 heads.append(_map(prefix + title_of(layer, head), kind, layer, head, words))
     return averages + heads
+
+
+def _content_maps(inspected: Inspected) -> list[dict[str, Any]]:
+    """Return the maps of cross-attention again, on the content of the source only; other columns are 0."""
+    maps = []
+    for shown in [
+        _map("all layers and heads", "cross", None, None, inspected.words()),
+        *_layers(inspected, "cross", ""),
+    ]:
+        words = inspected.words(inspected.cross(shown["layer"], shown["head"], method="content"))
+        maps.append(_map(shown["name"], "content", shown["layer"], shown["head"], words))
+    return maps
 
 
 def _by_method(inspected: Inspected, method: Method) -> list[dict[str, Any]]:

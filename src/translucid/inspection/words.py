@@ -32,8 +32,17 @@ class WordMap:
 
     @property
     def between_words(self) -> Tensor:
-        """The weights [target words, source words] without the end tokens, the context and the source's opening."""
+        """The weights [target words, source words] without the end tokens, the context and the source's opening.
+
+        It is for maps with all columns.
+        """
         return self.weights[:-1, self.opening : -1]
+
+    def columns(self, kept: Sequence[int]) -> WordMap:
+        """Return the map with these columns only, in order; it has no end token and no opening."""
+        context = len([column for column in kept if column < self.context])
+        words = [self.source[column] for column in kept]
+        return WordMap(words, self.target, self.weights[:, list(kept)], context, context)
 
     def __post_init__(self) -> None:
         """Check the shape.
@@ -95,6 +104,23 @@ def _context_spans(pieces: Sequence[str], opening: int, context: int) -> list[tu
 def _moved(spans: Iterable[tuple[str, int, int]], offset: int) -> list[tuple[str, int, int]]:
     """Return spans whose pieces are this many positions later."""
     return [(word, start + offset, end + offset) for word, start, end in spans]
+
+
+def content_pieces(pieces: Sequence[str], opening: int = 0, context: int = 0) -> list[bool]:
+    """Return for each piece whether it belongs to the content: whether it has letters or digits, and is text.
+
+    Start and end token, language tokens, separators and punctuation have no content, also punctuation that a word
+    carries. A lone `▁` has that of the next piece, which it precedes.
+
+    >>> content_pieces(["▁the", "▁", "beach", ".", "</s>"])
+    [True, True, True, False, False]
+    """
+    special = {SPELLINGS.start, SPELLINGS.end, *pieces[context : context + opening]}
+    has_content = [piece not in special and any(map(str.isalnum, piece)) for piece in pieces]
+    for position in reversed(range(len(pieces) - 1)):
+        if pieces[position] == "▁":
+            has_content[position] = has_content[position + 1]
+    return has_content
 
 
 def with_context_marked(words: Sequence[str], context: int) -> list[str]:

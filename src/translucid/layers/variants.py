@@ -13,5 +13,6 @@ Sinusoids: TypeAlias = Literal["sinusoidal", "sinusoidal-halves", "sinusoidal-te
 """The arrangement of sinusoids in `positions.py`: that of the paper, of Hugging Face's Marian models, or of
 Tensor2Tensor, Marian itself, M2M100 and NLLB."""
 
-Method: TypeAlias = Literal["weights", "norms", "contributions"]
-"""The relation of target to source words: attention weights, norm-based attention, or contributions (ALTI)."""
+Method: TypeAlias = Literal["weights", "content", "norms", "contributions"]
+"""The relation of target to source words: attention weights, those of content words only, norm-based attention, or
+contributions (ALTI)."""

@@ -65,8 +65,8 @@ def save(
             continue
         from translucid.inspection.plots import draw_words, save_figure
 
-        words = inspected.words(inspected.cross(layer, head, method=method))
-        label = "attention" if method == "weights" else method
+        words = inspected.cross_words(layer, head, method)
+        label = "attention" if method in ("weights", "content") else method
         save_figure(draw_words(words, title_of(layer, head, method), label), path)
 
 

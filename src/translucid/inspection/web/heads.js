@@ -1,7 +1,7 @@
 // The attention maps of all layers and heads as thumbnails, and the ablation of heads.
 
 import { RIBBON_METHODS } from "./attention_maps.js";
-import { element, standaloneSvg, svgElement, themeColors } from "./elements.js";
+import { element, formatPercent, standaloneSvg, svgElement, themeColors } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 const THUMBNAIL_SIDE = 72; // pixels, in a saved picture
@@ -51,7 +51,7 @@ export function showHeads(root, record, { view, selectedMap, ablatedHeads = new 
   }
 
   function thumbnailButton(map) {
-    const canvas = thumbnailCanvas(root, view.thumbnailWeights(map));
+    const canvas = thumbnailCanvas(root, view.thumbnailWeights(map, record));
     const properties = { type: "button", className: "thumbnail", title: map.name, ariaLabel: map.name };
     const button = element("button", properties, canvas, shortName(map));
     button.addEventListener("click", () => {
@@ -113,6 +113,27 @@ function headName(record, { kind, layer, head }) {
   return `${side}.${layer ?? 0}.${attention}.head.${head ?? 0}`;
 }
 
+const SHARE_LABELS = {
+  ends: "start and end of the text",
+  punctuation: "punctuation",
+  language: "language tokens",
+  itself: "the word itself",
+};
+
+// Return where the head of a map looks besides words, as a text, with uniform attention for comparison; none for an average of heads.
+export function describeShares(record, map) {
+  const name = headName(record, map);
+  if (!name || !record.shares?.[name]) return "";
+  const shares = record.shares[name];
+  const [side, , attention] = name.split(".");
+  const uniform = record.shares[`${side}.${attention}`];
+  const parts = Object.entries(SHARE_LABELS)
+    .filter(([share]) => shares[share] || uniform[share])
+    .map(([share, label]) => `${label} ${formatPercent(shares[share])} (${formatPercent(uniform[share])})`);
+  const entropy = `entropy ${shares.entropy.toFixed(2)} nats (${uniform.entropy.toFixed(2)})`;
+  return `Attention to ${parts.join(", ")}; ${entropy}. In parentheses: uniform attention.`;
+}
+
 // Return the label below a thumbnail; its layer is named at the beginning of the row.
 function shortName({ kind, head }) {
   if (kind === "rollout") return "rollout";
@@ -157,7 +178,7 @@ function headsSvg(root, record, { kindLabels, thumbnailWeights }) {
     for (const row of rows) {
       parts.push(label(row.label, y + THUMBNAIL_SIDE / 2));
       row.maps.forEach((map, i) => {
-        parts.push(thumbnailSvg(thumbnailWeights(map), LABEL_WIDTH + i * THUMBNAIL_PITCH, y, colors.positive));
+        parts.push(thumbnailSvg(thumbnailWeights(map, record), LABEL_WIDTH + i * THUMBNAIL_PITCH, y, colors.positive));
       });
       width = Math.max(width, LABEL_WIDTH + row.maps.length * THUMBNAIL_PITCH);
       y += THUMBNAIL_PITCH;

@@ -1,6 +1,6 @@
 // The inspector of a translation or a caption: its words with an attention map, and below them the details of the chosen tab.
 
-import { axes, hasPrefixContributions, RIBBON_METHODS } from "./attention_maps.js";
+import { axes, hasPrefixContributions, RIBBON_METHODS, visibleColumns } from "./attention_maps.js";
 import { showContinuations } from "./beam.js";
 import { createRetryButton, element, formatPercent, isolateText } from "./elements.js";
 import { showExplanationTab } from "./explanation_tab.js";
@@ -22,7 +22,7 @@ const WEIGHT_KINDS = RIBBON_METHODS.weights.kinds;
 const MAP_KINDS = {
   // the kinds of maps that a tab can show; the others show attention weights
   attention: Object.values(RIBBON_METHODS).flatMap(({ kinds }) => kinds),
-  heads: [...WEIGHT_KINDS, "encoder", "decoder"],
+  heads: [...WEIGHT_KINDS, ...RIBBON_METHODS.content.kinds, "encoder", "decoder"],
 };
 const NO_ATTENTION = "This model has no attention: its decoder sees the source only as one vector.";
 
@@ -253,7 +253,10 @@ class Inspector {
         const { record, map } = this;
         const { fed, prefix, source_contributions } = record;
         const prefixFields = hasPrefixContributions(record, map) ? { fed, prefix, source_contributions } : {};
-        return { ...this.view.axes(record, map), ...map, ...prefixFields };
+        const words = this.view.axes(record, map);
+        if (map.kind !== "content") return { ...words, ...map, ...prefixFields };
+        const { across, weights } = visibleColumns(record, map);
+        return { ...words, ...map, across, weights };
       },
       code: () => this.view.mapCode(this.codeArguments(), this.map),
     };
@@ -269,10 +272,10 @@ class Inspector {
   // Return the table of the current map. Contributions through all layers have further columns for the translation so far.
   tableContent() {
     const { record, map } = this;
-    const { down, across } = axes(record, map);
-    if (!hasPrefixContributions(record, map)) return { down, across, weights: map.weights };
-    const weights = map.weights.map((row, t) => [...row, ...record.prefix[t]]);
-    return { down, across: [...across, ...record.fed], weights };
+    const { down } = axes(record, map);
+    const { across, weights } = visibleColumns(record, map);
+    if (!hasPrefixContributions(record, map)) return { down, across, weights };
+    return { down, across: [...across, ...record.fed], weights: weights.map((row, t) => [...row, ...record.prefix[t]]) };
   }
 
   // Return a function that tells whether the sentence and the tab are still those of now.

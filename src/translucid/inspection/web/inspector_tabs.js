@@ -3,7 +3,7 @@
 import { RIBBON_METHODS } from "./attention_maps.js";
 import { bestText, showBeam } from "./beam.js";
 import { element, formatPercent, isolateText } from "./elements.js";
-import { showAblation, showHeads } from "./heads.js";
+import { describeShares, showAblation, showHeads } from "./heads.js";
 import { showWeightTable } from "./heatmap.js";
 import { showLayers } from "./layers.js";
 import { showPatching } from "./patching.js";
@@ -39,20 +39,22 @@ export function showAttentionTab(inspector) {
 }
 
 function createMethodSelect(inspector, method) {
-  const hasContributions =
-    inspector.server.contributions || inspector.record.maps.some(({ kind }) => kind === "contributions");
-  const names = hasContributions ? Object.keys(RIBBON_METHODS) : ["weights"];
+  // What the server adds to the record with the maps of a method.
+  const properties = { content: "fullRecord", norms: "contributions", contributions: "contributions" };
+  const { server } = inspector;
+  const senders = { fullRecord: server.maps, contributions: server.contributions };
+  const findMapOf = (name) => inspector.record.maps.find(({ kind }) => RIBBON_METHODS[name].kinds.includes(kind));
+  const names = Object.keys(RIBBON_METHODS).filter((name) => findMapOf(name) || senders[properties[name]]);
   const options = names.map((value) => element("option", { value, textContent: RIBBON_METHODS[value].label }));
   const select = element("select", { ariaLabel: "what ribbons show" }, ...options);
   select.value = method;
   select.addEventListener("change", async () => {
-    const findMap = () => inspector.record.maps.find(({ kind }) => RIBBON_METHODS[select.value].kinds.includes(kind));
-    if (!findMap()) {
-      const contributions = await inspector.load("contributions", inspector.server.contributions);
-      if (!contributions) return;
+    const property = properties[select.value];
+    if (!findMapOf(select.value)) {
+      if (!(await inspector.load(property, senders[property]))) return;
       inspector.record = inspector.currentRecord();
     }
-    inspector.attentionMap = findMap();
+    inspector.attentionMap = findMapOf(select.value);
     await inspector.showTab(inspector.tab);
     inspector.panel.querySelector("select").focus(); // the tab has a new select
   });
@@ -107,8 +109,9 @@ export async function showHeadsTab(inspector) {
   inspector.showWords();
   const state = element("div", { className: "ablation" });
   const title = element("p", { className: "title", textContent: inspector.map.name });
+  const shares = element("p", { className: "note", textContent: describeShares(inspector.record, inspector.map) });
   const grid = element("div");
-  panel.replaceChildren(state, title, grid);
+  panel.replaceChildren(state, title, shares, grid);
   if (server.ablate) {
     const lang = inspector.content.languages?.[1];
     showAblation(state, ablation, { text: sentence.text, lang, onReset: () => ablate(inspector, new Set()) });
@@ -121,6 +124,7 @@ export async function showHeadsTab(inspector) {
     onSelect: (map) => {
       inspector.map = map;
       title.textContent = map.name;
+      shares.textContent = describeShares(record, map);
       inspector.showWords();
     },
     onToggle: server.ablate && ((head) => toggleHead(inspector, head)),

@@ -56,9 +56,10 @@ function wordMapExpression({ kind, layer, head }) {
       return `inspected.words(inspected.cross(${crossArguments.join(", ")}))`;
     case "rollout":
       return "inspected.words(inspected.rollout())";
+    case "content":
     case "norms":
     case "contributions":
-      return `inspected.words(inspected.cross(${[...crossArguments, `method="${kind}"`].join(", ")}))`;
+      return `inspected.cross_words(${[...crossArguments, `method="${kind}"`].join(", ")})`;
     default:
       return `inspected.word_map(${[`"${kind}.${layer}.self"`, ...headArgument].join(", ")})`;
   }

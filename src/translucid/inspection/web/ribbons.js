@@ -21,6 +21,7 @@ const MAX_RIBBON_WIDTH = 30; // pixels
 const MIN_SHARE = 0.01; // smaller weights have no percentage
 const [MIN_DESCRIBED_WEIGHT, MAX_DESCRIBED_WORDS] = [0.05, 3];
 const SVG_MARGIN = 12; // pixels
+const CAPTION_HEIGHT = 24; // pixels
 const [BAR_HEIGHT, BAR_PADDING] = [3, 6]; // pixels, in a saved picture
 const DEFAULT_VERBS = ["attends to", "is attended to by"];
 let viewCount = 0; // for unique ids
@@ -38,6 +39,7 @@ let viewCount = 0; // for unique ids
 //   unknown: { above, below }, the indices of words with unknown characters,
 //   contextCount: { above, below }, how many of the first words belong to previous sentences,
 //   prefix: { words, weights: [below][words] }, a third line, below the others, from which the words in the middle come, too,
+//   caption: a line below a saved picture,
 //   sourceShares: the share of each word below that comes from the words above, or null where it is undefined }
 // options: {
 //   onChoose(side, index): a word is clicked or activated with Enter,
@@ -297,8 +299,13 @@ class RibbonView {
     const words = Object.keys(this.lines).flatMap((side) =>
       this.lines[side].words.flatMap((word, i) => this.wordSvg(side, i, word, outer, colors)),
     );
-    const content = svgElement("g", { transform: `translate(${SVG_MARGIN} ${SVG_MARGIN})` }, ...ribbons, ...words);
-    return standaloneSvg(outer.width + 2 * SVG_MARGIN, outer.height + 2 * SVG_MARGIN, colors.background, content);
+    const { caption } = this.content;
+    const captionPosition = { x: 0, y: outer.height + CAPTION_HEIGHT / 2, "font-size": 12, fill: colors.muted };
+    const captions = caption ? [svgElement("text", captionPosition, caption)] : [];
+    const shapes = [...ribbons, ...words, ...captions];
+    const content = svgElement("g", { transform: `translate(${SVG_MARGIN} ${SVG_MARGIN})` }, ...shapes);
+    const height = outer.height + 2 * SVG_MARGIN + (caption ? CAPTION_HEIGHT : 0);
+    return standaloneSvg(outer.width + 2 * SVG_MARGIN, height, colors.background, content);
   }
 
   ribbonsSvg(side, outer, colors) {

@@ -6,11 +6,11 @@
 //   hasTable: whether maps can be shown as tables,
 //   axes(record, map): the words along the axes of a map,
 //   showWords(root, { record, map, languages, marked }, options): shows the words with a map; returns what showRibbons returns,
-//   thumbnailWeights(map): the weights [rows][columns] in the thumbnail of a map,
+//   thumbnailWeights(map, record): the weights [rows][columns] in the thumbnail of a map,
 //   explanationWeights(record, explanation): an explanation as weights of a map, null if showWords cannot show it,
 //   mapCode, layersCode, patchCode, headsCode, beamCode, explanationCode: Python code for what is shown }.
 
-import { axes, hasPrefixContributions, KIND_LABELS } from "./attention_maps.js";
+import { axes, hasPrefixContributions, KIND_LABELS, visibleColumns } from "./attention_maps.js";
 import { explanationWeights } from "./explanations.js";
 import { beamCode, explanationCode, headsCode, layersCode, mapCode, patchCode } from "./python_code.js";
 import { showRibbons } from "./ribbons.js";
@@ -21,7 +21,7 @@ export const TRANSLATION_VIEW = {
   hasTable: true,
   axes,
   showWords,
-  thumbnailWeights: (map) => map.weights,
+  thumbnailWeights: (map, record) => visibleColumns(record, map).weights,
   explanationWeights,
   mapCode,
   layersCode,
@@ -33,19 +33,29 @@ export const TRANSLATION_VIEW = {
 
 function showWords(root, { record, map, languages, marked }, options) {
   const { down, across } = axes(record, map);
+  const visible = visibleColumns(record, map);
   const rowsAreTarget = down === record.target;
   const [source, target] = languages ?? ["", ""];
   const unknown = (words) => (words === record.source ? (record.unknown ?? []) : []);
   const contextCount = (words) => (words === record.source ? record.context : 0);
   const content = {
-    above: across,
+    above: visible.across,
     below: down,
-    weights: map.weights,
+    weights: visible.weights,
     probabilities: rowsAreTarget ? record.probabilities : null,
     languages: [map.kind === "decoder" ? target : source, rowsAreTarget ? target : source],
     marked: rowsAreTarget && across === record.source ? marked : null,
-    unknown: { above: unknown(across), below: unknown(down) },
-    contextCount: { above: contextCount(across), below: contextCount(down) },
+    unknown: {
+      above: unknown(across)
+        .map((column) => visible.columns.indexOf(column))
+        .filter((column) => column >= 0),
+      below: unknown(down),
+    },
+    contextCount: {
+      above: visible.columns.filter((column) => column < contextCount(across)).length,
+      below: contextCount(down),
+    },
+    caption: map.kind === "content" ? KIND_LABELS.content : "",
   };
   if (map.kind === "contributions") content.verbs = ["comes from", "contributes to"];
   if (hasPrefixContributions(record, map)) {

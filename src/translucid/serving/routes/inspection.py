@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import torch
 from fastapi.responses import JSONResponse, Response
@@ -27,6 +27,7 @@ from translucid.inspection.inspected import SIDES, Inspected, viewer_record
 from translucid.inspection.patching import Patching
 from translucid.inspection.rendering.html import beam_record
 from translucid.inspection.words import WordMap, word_spans
+from translucid.layers.variants import Method
 from translucid.serving.catalog import AnyServed, Served, ServedPivot
 from translucid.serving.detection import detect
 from translucid.serving.edge.failures import ApiError
@@ -473,8 +474,6 @@ def _map(inspected: Inspected, kind: str, layer: int | None, head: int | None) -
         return inspected.words(inspected.rollout())
     if kind == "cross":
         return inspected.words(inspected.cross(layer, head))
-    if kind == "norms":
-        return inspected.words(inspected.cross(layer, head, method="norms"))
-    if kind == "contributions":
-        return inspected.words(inspected.cross(layer, head, method="contributions"))
+    if kind in get_args(Method):
+        return inspected.cross_words(layer, head, cast(Method, kind))
     return inspected.word_map(chosen_maps(inspected.heads, kind, layer or 0, head)[0], head)

@@ -170,7 +170,9 @@ class PictureFields(PatchingFields, ContrastFields):
     with_null: ClassVar = ("ablate",)
 
     view: Annotated[Literal["map", "heads", "beam", "why", "layers", "patching"], Choice]
-    kind: Annotated[Literal["cross", "encoder", "decoder", "rollout", "norms", "contributions"], Choice] = "cross"
+    kind: Annotated[Literal["cross", "encoder", "decoder", "rollout", "content", "norms", "contributions"], Choice] = (
+        "cross"
+    )
     layer: MapNumber | None = Field(None, description="for a map; the average of all if not given")
     head: MapNumber | None = Field(None, description="for a map; the average of all if not given")
     method: Method = "erasure"

@@ -275,7 +275,11 @@ class Inspector {
     const { down } = axes(record, map);
     const { across, weights } = visibleColumns(record, map);
     if (!hasPrefixContributions(record, map)) return { down, across, weights };
-    return { down, across: [...across, ...record.fed], weights: weights.map((row, t) => [...row, ...record.prefix[t]]) };
+    return {
+      down,
+      across: [...across, ...record.fed],
+      weights: weights.map((row, t) => [...row, ...record.prefix[t]]),
+    };
   }
 
   // Return a function that tells whether the sentence and the tab are still those of now.

@@ -1,12 +1,12 @@
 """Claim 27: where idle attention goes, and what it hides.
 
-    python benchmarks/claims/sinks.py RUN [RUN ...] [--sentences 500] [--quick]
+    python benchmarks/claims/sinks.py RUN [RUN ...] [--texts FILE] [--sentences 500] [--quick]
 
-For each run, on its own validation pairs: the shares of attention on tokens without content, for each kind of attention
-beside uniform attention; how much they decide the similarity of the heads of a layer; and, by gold links of the
-phrasebook for runs of the demo and otherwise by links that statistics find, the alignment error rate of the best
-reading of all weights and of those on content words. Several runs of the same name apart from a final number, such as
-`tiny-1` and `tiny-2`, are seeds: their figures are averaged.
+For each run, on its own validation pairs (an imported run: on the texts, one a line, with its own translations): the
+shares of attention on tokens without content, for each kind of attention beside uniform attention; how much they decide
+the similarity of the heads of a layer; and, by gold links of the phrasebook for runs of the demo and otherwise by links
+that statistics find, the alignment error rate of the best reading of all weights and of those on content words. Several
+runs of the same name apart from a final number, such as `tiny-1` and `tiny-2`, are seeds: their figures are averaged.
 
 --quick takes 50 pairs; its figures mean nothing and are written beside the results.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,9 +54,16 @@ class Measured(NamedTuple):
     """By the best reading of all weights, and by the best of those on content words."""
 
 
-def measure(run: Path, sentences: int) -> Measured:
+def measure(run: Path, sentences: int, texts: Path | None) -> Measured:
     translator = Translator.load(run, "cpu", "torch")
-    if (run / "phrasebook").exists():
+    gold: Sequence[Gold] = []
+    if not translator.configuration.data.valid:
+        if texts is None:
+            raise SystemExit(f"{run} is imported: give --texts FILE")
+        sources = texts.read_text(encoding="utf-8").splitlines()[:sentences]
+        translations = translator.translate(sources, split=False)
+        valid = [Pair(source, translation.text) for source, translation in zip(sources, translations, strict=True)]
+    elif (run / "phrasebook").exists():
         phrases = list(generate(sentences, split="test"))
         valid = [Pair(phrase.source, phrase.target) for phrase in phrases]
         gold = [Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)) for phrase in phrases]
@@ -90,6 +98,8 @@ def mean_cosine(weights: Tensor) -> float:
 
 
 def error_rates(inspected: Sequence[Inspected], gold: Sequence[Gold]) -> tuple[float, float]:
+    if not gold:
+        return math.nan, math.nan
     readings = [options for options in candidates(inspected[0]) if not options.learned]
     best = {}
     for method in ("weights", "content"):
@@ -130,15 +140,16 @@ def page(results: Mapping[str, Sequence[Measured]], sentences: int) -> str:
     for name, runs in results.items():
         mean = averaged(runs)
         shares += share_rows(name, mean)
-        cells = [f"{figure:.3f}" for figure in (*mean.similarity, *mean.error_rates)]
+        cells = ["–" if math.isnan(figure) else f"{figure:.3f}" for figure in (*mean.similarity, *mean.error_rates)]
         effects.append([name, str(len(runs)), *cells])
     return f"""# Claim 27: where idle attention goes
 
     {COMMAND}
 
-Shares of attention in per cent, on {sentences} validation pairs of each run with their references. *Ends* are the end
-token and, in the decoder's self-attention, the start token; *itself* is the query's own position. The head with most is
-that with the largest share on ends and punctuation together. Uniform attention has the same keys.
+Shares of attention in per cent, on {sentences} validation pairs of each run with their references (of an imported run,
+texts with its own translations). *Ends* are the end token and, in the decoder's self-attention, the start token;
+*itself* is the query's own position. The head with most is that with the largest share on ends and punctuation
+together. Uniform attention has the same keys.
 
 {table(["run, attention, heads", "ends", "punctuation", "language tokens", "itself", "entropy (nats)"], shares)}
 What leaving out the columns without content changes: the mean cosine between the cross-attention maps of the heads of
@@ -156,6 +167,7 @@ from {STATISTICS:,} training pairs):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--texts", type=Path, help="texts for imported runs, one a line")
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--quick", action="store_true", help="50 pairs, figures not written to docs")
     arguments = parser.parse_args()
@@ -163,7 +175,7 @@ def main() -> None:
     results: dict[str, list[Measured]] = defaultdict(list)
     for run in arguments.runs:
         Console(stderr=True).rule(run.name)
-        results[re.sub(r"-?\d+$", "", run.name)].append(measure(run, sentences))
+        results[re.sub(r"-?\d+$", "", run.name)].append(measure(run, sentences, arguments.texts))
     write("27-sinks.md", page(results, sentences), Path("runs/claims/sinks") if arguments.quick else DOCS)
 
 

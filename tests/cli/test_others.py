@@ -238,8 +238,8 @@ def _file_takes_closed_stream(streams):
 
 def test_no_file_takes_the_place_of_a_closed_stream(small_run, tmp_path):
     out = tmp_path / "out.txt"
-    command = f"{sys.executable} -m translucid translate {small_run} 'I sing' --output {out} <&- 2>&-"
-    assert subprocess.run(command, shell=True, check=False).returncode == 0
+    command = ["translate", str(small_run), "I sing", "--output", str(out)]
+    assert Forked(_run_with_closed_streams, [0, 2], command).wait() == 0
     assert out.read_text().count("\n") == 1
     assert Forked(_file_takes_closed_stream, [0, 1, 2]).wait() == 0
 

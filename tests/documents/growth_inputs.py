@@ -113,6 +113,8 @@ CHARACTERS = [
         "--",
     ),
 ]
+SIGNS = ["[", "](", "]", "`", "*", "_a ", "\\", "|a", "> ", "- a\n", "# a\n\n", "===\n", "==a", "~~", "+ "]
+"""Signs of Markdown, which are tried everywhere."""
 TOKENS = [*MARKUP, *MESSAGES, *MARKDOWN, *STRINGS, *SUBTITLES, *CHARACTERS]
 """Tokens that are repeated."""
 IN_XML = [*MARKUP, *MESSAGES, *CHARACTERS]
@@ -250,7 +252,13 @@ PLACES = {
 """Documents around a text by file name: `whole` is the text alone, others contain it in a segment."""
 
 
+_OWN = {**dict.fromkeys((".md", ".mdx"), MARKDOWN), **dict.fromkeys((".srt", ".vtt"), SUBTITLES)}
+"""Syntax that other formats do not have."""
+
+
 def tokens_of(name):
-    """Return the tokens that are repeated at a place."""
+    """Return the tokens that are repeated at a place: what all texts may contain, and the syntax of its format."""
     escaped = (".xml", ".resx", ".ts", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".epub")
-    return IN_XML if name.startswith("text.") and name.endswith(escaped) else TOKENS
+    if name.startswith("text.") and name.endswith(escaped):
+        return IN_XML
+    return [*IN_XML, *SIGNS, *_OWN.get(Path(name).suffix, STRINGS)]

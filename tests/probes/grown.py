@@ -449,7 +449,7 @@ def characters(name: str, content: bytes) -> int:
 
 MOST = 40
 """The most strings and parts of a text; of more, every second or third is taken."""
-FEW = 4
+FEW = 3
 """The repetitions of the smallest document."""
 SINGLE = 60_000
 """The bytes of a document with one change."""
@@ -503,7 +503,7 @@ def multiplied_characters(seed: Seed, long: Sequence[Change], repeated: Sequence
 
         with suppress(UserError):  # together, some are refused
             # A text may be in a place, in a note, in its segment and in the output, but not for each repetition.
-            if count(4 * LETTERS, 2 * FEW) - short < 24 * LETTERS:
+            if count(2 * LETTERS, 2 * FEW) - short < 12 * LETTERS:
                 continue
             counts = [count(*sizes) for sizes in product((LETTERS, 2 * LETTERS), (FEW, 2 * FEW))]
             # The copies of each letter for each repetition.

@@ -243,7 +243,7 @@ def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Find
     _train_here(uninterrupted, corpus, 3, kind)
     _train_here(interrupted, corpus, 1, kind)
     _train_here(interrupted, corpus, 2, kind)
-    files, refused, mended = [*KEPT, *kind.stored, *NOTED], 0, 0
+    files, refused, mended = [*kind.stored, *KEPT, *NOTED], 0, 0
     for number in range(count):
         run = work / "damaged"
         shutil.rmtree(run, ignore_errors=True)

@@ -29,15 +29,16 @@ SPANISH = {"ba": "ñá", "be": "ñé", "bi": "ñí", "bo": "ñó", "bu": "ñú",
 
 
 @pytest.fixture(scope="module")
-def spanish(files):  # noqa: F811
-    """Write pairs whose target words have letters that the other languages lack."""
+def spanish(files, tmp_path_factory):  # noqa: F811
+    """Write pairs whose target words have letters that the other languages lack, beside the files of those."""
+    folder = shutil.copytree(files, tmp_path_factory.mktemp("spanish") / "files")
     for split in ("train", "dev"):
         lines = []
         for line in (files / f"{split}-fr.tsv").read_text().splitlines()[:400]:
             words = line.split("\t")[0].split()
             lines.append(f"{' '.join(words)}\t{' '.join(SPANISH[word] for word in words)}\n")
-        (files / f"{split}-es.tsv").write_text("".join(lines))
-    return files
+        (folder / f"{split}-es.tsv").write_text("".join(lines))
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -25,17 +25,21 @@ from .test_resume import assert_same_run
 WORDS = ["ba", "be", "bi", "bo", "bu", "da", "de", "di"]
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
+@pytest.fixture(scope="session")
+def files(made_once):
     """Write pairs of three words: for "fr" in capitals, for "de" in the reverse order."""
-    folder, random = tmp_path_factory.mktemp("files"), Random(1)
-    for split, count in (("train", 800), ("dev", 40)):
-        sources = [random.choices(WORDS, k=3) for _ in range(count)]
-        upper = [f"{' '.join(words)}\t{' '.join(words).upper()}\n" for words in sources]
-        turned = [f"{' '.join(words)}\t{' '.join(words[::-1])}\n" for words in sources]
-        (folder / f"{split}-fr.tsv").write_text("".join(upper))
-        (folder / f"{split}-de.tsv").write_text("".join(turned[: count // 2]))
-    return folder
+
+    def fill(folder):
+        folder.mkdir()
+        random = Random(1)
+        for split, count in (("train", 800), ("dev", 40)):
+            sources = [random.choices(WORDS, k=3) for _ in range(count)]
+            upper = [f"{' '.join(words)}\t{' '.join(words).upper()}\n" for words in sources]
+            turned = [f"{' '.join(words)}\t{' '.join(words[::-1])}\n" for words in sources]
+            (folder / f"{split}-fr.tsv").write_text("".join(upper))
+            (folder / f"{split}-de.tsv").write_text("".join(turned[: count // 2]))
+
+    return made_once("directions-files", fill)
 
 
 def train(files, out, *settings, output=None, resume=False, codes=("fr", "de"), **overrides):
@@ -47,14 +51,21 @@ def train(files, out, *settings, output=None, resume=False, codes=("fr", "de"), 
     return run_experiment(configuration, out, resume=resume, device="cpu", console=console)
 
 
-@pytest.fixture(scope="module")
-def run(files, tmp_path_factory):
-    """Train both directions; return the run folder and its output."""
-    out, output = tmp_path_factory.mktemp("runs") / "both", io.StringIO()
-    learning = ["training.max_steps=240", "training.validate_every=120", "training.accumulate=1", "model.dropout=0"]
-    learning += ["training.warmup=30", "training.learning_rate=0.02", "training.batch_tokens=300", "model.width=32"]
-    train(files, out, *learning, "training.averaging=0.9", "training.cooldown=0.5", output=output)
-    return out, output.getvalue()
+@pytest.fixture(scope="session")
+def run(files, made_once):
+    """Train both directions; return the run folder and its output. Another file adds a third one."""
+
+    def fill(folder):
+        folder.mkdir()
+        learning = ["training.max_steps=240", "training.validate_every=120", "training.accumulate=1", "model.dropout=0"]
+        learning += ["training.warmup=30", "training.learning_rate=0.02", "training.batch_tokens=300"]
+        learning += ["model.width=32", "training.averaging=0.9", "training.cooldown=0.5"]
+        output = io.StringIO()
+        train(files, folder / "both", *learning, output=output)
+        (folder / "output").write_text(output.getvalue())
+
+    folder = made_once("directions", fill)
+    return folder / "both", (folder / "output").read_text()
 
 
 def test_the_language_decides_what_is_written(run):

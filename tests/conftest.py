@@ -8,7 +8,8 @@ import shutil
 import stat
 from collections.abc import Callable
 from copy import deepcopy
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import TextIO
 
@@ -196,11 +197,12 @@ def _no_traces_of_compilers():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _settings_parsed_once():
-    """Cache parsed settings of runs, as parsing takes half of the time of a short command."""
+def _read_once():
+    """Cache parsed settings of runs, which take half of the time of a short command, and versions of packages."""
     parsed = lru_cache(1000)(parse_yaml)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("translucid.runs.settings.parse_yaml", lambda text: deepcopy(parsed(text)))
+        patched.setattr(metadata, "version", cache(metadata.version))
         yield
 
 

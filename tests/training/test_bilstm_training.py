@@ -61,7 +61,8 @@ def test_the_perplexity_of_each_direction_is_that_of_its_own_logits(bilstm, text
 @pytest.mark.parametrize("options", [[], CHARACTERS], ids=["embeddings", "characters"])
 def test_an_interrupted_training_ends_with_the_same_weights(language_run, texts, tmp_path, options):
     files = ["--train", texts / "train.jsonl", "--valid", texts / "test.jsonl", "--out", tmp_path / "run"]
-    start = ["train", *files, "--model", "lm-bilstm", "--set", *LANGUAGE, *options, "training.cooldown=0"]
+    settings = [*LANGUAGE, *options, "training.cooldown=0", "training.max_steps=20"]
+    start = ["train", *files, "--model", "lm-bilstm", "--set", *settings]
     uninterrupted_command = ["train", *files[:-1], tmp_path / "whole", *start[len(files) + 1 :]]
     assert run([str(a) for a in uninterrupted_command]) == 0
     assert run([str(a) for a in [*start, "training.max_steps=13"]]) == 0
@@ -69,7 +70,7 @@ def test_an_interrupted_training_ends_with_the_same_weights(language_run, texts,
     assert len(carried) == 8
     rows = RunFolder(tmp_path / "run").load_state()[0][carried[0]].size(0)
     assert rows == 160 // 10 // 2, "a batch has rows of both directions"
-    resume_command = ["train", "--resume", "--out", tmp_path / "run", "--set", "training.max_steps=40"]
+    resume_command = ["train", "--resume", "--out", tmp_path / "run", "--set", "training.max_steps=20"]
     assert run([str(a) for a in resume_command]) == 0
     resumed, uninterrupted = (RunFolder(tmp_path / name).load_state()[0] for name in ("run", "whole"))
     assert resumed.keys() == uninterrupted.keys()

@@ -167,24 +167,23 @@ def test_killed_before_the_first_update_and_resumed(name, uninterrupted_run, kil
     assert_same_run(tmp_path / "killed", uninterrupted)
 
 
-@pytest.mark.parametrize("name", ["fresh", "both halves", "classifier, from", "captioner", "language, lstm"])
+READY = (Trainer, "save")
+"""Everything is ready except the first checkpoint."""
+READ = (RunFolder, "begin")
+"""The corpus is read and the vocabulary learned."""
+REPLACING = (Path, "rmdir")
+"""The new run is about to replace the old one."""
+
+
 @pytest.mark.parametrize(
-    "where",
+    ("name", "where"),
     [
-        (Trainer, "save"),  # everything is ready except the first checkpoint
-        (RunFolder, "begin"),  # the corpus is read and the vocabulary learned
+        *(("fresh", READY), ("fresh", READ), ("fresh", REPLACING), ("from", REPLACING), ("both halves", READ)),
+        *(("classifier, from", READY), ("captioner", READY), ("captioner", READ), ("language, lstm", READ)),
     ],
 )
 def test_killed_while_it_is_prepared_and_resumed(name, where, uninterrupted_run, tmp_path):
     killed(tmp_path / "killed", STARTS[name], where)
-    resume(tmp_path / "killed")
-    assert_same_run(tmp_path / "killed", uninterrupted_run(name))
-    assert_nothing_is_left(tmp_path / "killed")
-
-
-@pytest.mark.parametrize("name", ["fresh", "from"])
-def test_killed_just_before_the_new_run_replaces_the_old_one_and_resumed(name, uninterrupted_run, tmp_path):
-    killed(tmp_path / "killed", STARTS[name], (Path, "rmdir"))
     resume(tmp_path / "killed")
     assert_same_run(tmp_path / "killed", uninterrupted_run(name))
     assert_nothing_is_left(tmp_path / "killed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
@@ -196,6 +197,7 @@ async def _refuse() -> Response:
     raise ApiError(501, str(missing_package("what shows or explains a model", "PyTorch", "train")))
 
 
+@cache
 def _described(fields: type[Fields], method: str, path: str) -> Schema:
     """Return the description of a request in the form of OpenAPI."""
     schema = schema_of(fields)

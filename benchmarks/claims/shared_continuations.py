@@ -2,7 +2,7 @@
 
 A proposal depends on the source heard and on the target written. Policies at several lags often write the same target,
 only later, so most proposals were made before. Greedy search gives the same pieces whether a beginning was forced or
-chosen, so a longer hypothesis also has the proposals after its beginnings.
+chosen, so a longer hypothesis also has the proposals after its beginnings. Each source is encoded once.
 """
 
 from __future__ import annotations
@@ -10,11 +10,34 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
+
+from torch import Tensor
 
 from translucid.live import session as live_session
 from translucid.live.continuation import Continuations, Piece
+from translucid.models.protocol import Memory, SequenceModel
+
+
+class EncodingOnce:
+    """A model that encodes each source once."""
+
+    def __init__(self, model: SequenceModel) -> None:
+        self._model = model
+        self._memories: dict[tuple[int, ...], Memory] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def encode(self, source: Tensor, *, lengths: Sequence[int] = ()) -> Memory:
+        """Return the memory of one source [1, S]."""
+        ids = tuple(source[0].tolist())
+        if ids not in self._memories:
+            self._memories[ids] = self._model.encode(source, lengths=lengths)
+        return self._memories[ids]
 
 
 @dataclass
@@ -80,7 +103,10 @@ def share_continuations() -> Iterator[None]:
     def shared(translator, options):  # type: ignore[no-untyped-def]
         if not made:
             plain = original(translator, options)
-            made.append(SharedContinuations(**{part.name: getattr(plain, part.name) for part in fields(plain)}))
+            engine = copy(plain.engine)
+            engine.model = EncodingOnce(engine.model)
+            values = {part.name: getattr(plain, part.name) for part in fields(plain)}
+            made.append(SharedContinuations(**{**values, "engine": engine}))
         return made[0]
 
     live_session.continuations = shared

@@ -3,11 +3,16 @@
 import io
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from translucid import Translator
 from translucid.live.input import TextStream
+from translucid.live.session import LiveSession
+from translucid.models.kinds import tasks
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
 
 LINES = "I like soccer and\nMr. Smith sees 3.5 houses. The dog eats it!\n\nWe go to the"
 
@@ -73,6 +78,40 @@ def test_subtitles_have_the_times_of_the_input(call, small_run, tmp_path):
     assert result.out.startswith("WEBVTT\n\n1\n00:00:03.000 --> ")
 
 
+def test_a_file_is_played_in_real_time(call, small_run, tmp_path, monkeypatch):
+    """Each word is read at its time, however long the translation takes; the cues have the times of the file."""
+    file = tmp_path / "talk.vtt"
+    file.write_text("WEBVTT\n\n00:02.000 --> 00:04.000\nI like\n\n01:00.000 --> 01:01.000\nsoccer.\n")
+    now, translating, slept, read = 100.0, 0.25, [], []
+
+    def sleep(seconds):
+        nonlocal now
+        slept.append(seconds)
+        now += seconds
+
+    def read_slowly(session, character):
+        nonlocal now
+        if character == " ":
+            read.append(now - 100)
+            now += translating
+        return original(session, character)
+
+    original = LiveSession.read
+    monkeypatch.setattr(LiveSession, "read", read_slowly)
+    clock = SimpleNamespace(monotonic=lambda: now, sleep=sleep)
+    for module in ("commands", "input"):
+        monkeypatch.setattr(f"translucid.live.{module}.time", clock)
+    result = call("live", small_run, "--format", "vtt", "--input", file, "--play")
+    assert result.code == 0, result.err
+    assert read == pytest.approx([2.333, 4, 61])
+    assert slept == pytest.approx([2.333, 4 - 2.333 - translating, 57 - translating])
+    translating = 90.0  # what has been said meanwhile is read at once
+    slept.clear()
+    assert call("live", small_run, "--format", "vtt", "--input", file, "--play").out == result.out
+    assert slept == pytest.approx([2.333])
+    assert call("live", small_run, "--format", "vtt", "--input", file).out == result.out and len(slept) == 1
+
+
 def test_ctrl_c_writes_what_is_left(call, small_run, monkeypatch):
     translation = call("live", small_run, "--policy", "whole", stdin=b"I like soccer").out
     stream = io.TextIOWrapper(io.BytesIO())
@@ -97,3 +136,14 @@ def test_what_is_wrong_is_one_line(call, small_run):
     ]:
         result = call("live", small_run, *options, stdin=b"I")
         assert result.code == 2 and message in result.err
+
+
+def test_models_for_other_tasks_are_refused_by_name(tmp_path, call):
+    others = [task for task in tasks() if task.reads != "text"]
+    assert {task.reads for task in others} >= {"images"} and len(others) == 3
+    for task in others:
+        run = tmp_path / task.reads
+        run.mkdir()
+        RunFolder(run).save_configuration(resolve(overrides={"model": {"kind": next(iter(task.kinds))}}))
+        result = call("live", run, stdin=b"I like soccer.")
+        assert result.code == 2 and f"{task.reads}: {task.does}" in result.err and task.command in result.err

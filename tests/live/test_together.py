@@ -1,12 +1,17 @@
 """Live translation with what translators have otherwise: other models, languages, placeholders, terms, context."""
 
 import pytest
+import torch
 
+from bitext.memory.translation_memory import Recall, TranslationMemory
 from bitext.pair import Pair
 from tests.probes.untrained import untrained_translator
 from translucid import PivotTranslator, Translator
+from translucid.api.segment_translator import shown_matches
 from translucid.data.tokenizing.pieces import TERM
 from translucid.ground.errors import UserError
+from translucid.runs.adapters import save_adapter
+from translucid.runs.run_folder import RunFolder
 
 TEXT = "I like soccer and the big dog."
 RECURRENT = {"kind": "recurrent", "width": 16}
@@ -112,6 +117,38 @@ def test_terms_are_annotated_or_refused(tmp_path, small_run):
     constrained = Translator.load(small_run, engine="torch").with_terms(terms)
     with pytest.raises(UserError, match="constrained `terms`"):
         constrained.live()
+
+
+def test_an_adapter_decides_with_its_own_attention(tmp_path):
+    translator = untrained_translator(tmp_path / "run")
+    run, tuned = RunFolder(tmp_path / "run"), RunFolder(tmp_path / "tuned")
+    tuned.path.mkdir()
+    differences = {}
+    for name, weight in translator.model.named_parameters():
+        if weight.dim() == 2 and "attention" in name:
+            differences[name] = torch.randn(len(weight), 1), torch.randn(1, weight.size(1))
+    save_adapter(tuned, differences, 1.0, run.model_digest(), {})
+    adapted = translator.with_adapter(tuned.path)
+    assert_ordinary(adapted, TEXT, "alignatt")
+    session, base = live(adapted, TEXT, lag=1), live(translator, TEXT, lag=1)
+    assert session.record["sentences"] != base.record["sentences"]
+    assert live(translator.with_adapter(None), TEXT, lag=1).record == base.record
+
+
+def test_near_matches_are_read_and_are_no_part_of_what_was_heard(tmp_path):
+    TranslationMemory.make(tmp_path / "m.memory", [Pair("I like the big dog.", "Me gusta el perro grande.")], "")
+    with TranslationMemory.open(tmp_path / "m.memory", immutable=True) as memory:
+        plain = untrained_translator(tmp_path / "run", fuzzy_matches=60)
+        translator = shown_matches(plain, Recall(memory, 100))
+        text = "I like the small dog."
+        assert translator.translate(text, beam=1).text != plain.translate(text, beam=1).text  # the model reads it
+        assert_ordinary(translator, text, "alignatt")
+        for lag in (0, 1):
+            (sentence,) = live(translator, text, lag=lag).record["sentences"]
+            (same,) = live(plain, text, lag=lag).record["sentences"]
+            assert sentence["heard"] == same["heard"]  # pieces and words are those of the source
+            for part in sentence["written"]:
+                assert len(part["row"]) == part["heard"] and 0 < sum(part["row"]) < 1
 
 
 def test_the_last_sentences_are_context(tmp_path):

@@ -8,7 +8,7 @@ from bitext.pair import Pair
 from bitext.protected_spans import PLACEHOLDERS
 from translucid import Translator
 from translucid.corpora.phrasebook import generate
-from translucid.data.tokenizing.pieces import SEPARATOR, TERM
+from translucid.data.tokenizing.pieces import MATCH, SEPARATOR, TERM
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.run_files import save_confidence
 from translucid.evaluation.confidence import KINDS, Estimator
@@ -57,7 +57,7 @@ def untrained_translator(
     settings = {f"data.{name}": value for name, value in data.items()}
     configuration = resolve(overrides={"model": model or SHAPE, "data.tokenizer.vocabulary": 220, **limits, **settings})
     pairs = pairs or [Pair(p.source, p.target) for p in generate(200, max_words=8)]
-    reserved = [*PLACEHOLDERS, *TERM, SEPARATOR]
+    reserved = [*PLACEHOLDERS, *TERM, SEPARATOR, MATCH]
     tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1, reserved=reserved, flexible=True)
     run = RunFolder(folder)
     run.begin(configuration, tokenizer)

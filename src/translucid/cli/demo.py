@@ -54,7 +54,7 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     train_demo(out, overwrite=overwrite, device=device, console=log, command=command)
     translator = Translator.load(out, device)
     with log.status("finding the layer whose attention aligns words best"):
-        find_alignments(out, translator)
+        find_alignments(translator)
     pairs = list(read_pairs(phrasebook_files(out)["test"]))
     evaluation, _ = score(translator, pairs, perplexity=False, console=log)
     bleu = evaluation.scores[0]

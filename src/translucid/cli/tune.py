@@ -143,7 +143,8 @@ def alignments(
     """Learn an attention layer for word alignments from statistical links between the words of the training pairs.
 
     Keeps what agrees best with the links of the validation pairs: this layer, or the model's attention, read in one of
-    several ways. The model does not change.
+    several ways. The model does not change. `live` then reads the best one that it can use, and EDAtt's --alpha for
+    each --lag is chosen on the validation pairs (docs/live.md).
 
     **Examples**
 

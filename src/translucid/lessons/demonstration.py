@@ -78,13 +78,14 @@ def resumed_or_new(
     return resolve(preset=preset, overrides=overrides), False
 
 
-def find_alignments(run: Path, translator: Translator) -> None:
+def find_alignments(translator: Translator) -> None:
     """Find the layer whose attention agrees best with the phrasebook's gold links, and save it for alignments."""
     pairs, links = [], []
     for phrase in generate(GOLD, split="valid"):
-        pairs.append((phrase.source, phrase.target))
+        pairs.append(Pair(phrase.source, phrase.target))
         links.append(Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)))
-    save_alignment_options(run, choose(translator.inspector.inspect(pairs, contributions=True), links))
+    ranked = choose(translator.inspector.inspect(pairs, contributions=True), links)
+    save_alignment_options(translator, ranked, pairs)
 
 
 def phrasebook_pairs(count: int, split: Split, max_words: int = LONGEST) -> list[Pair]:

@@ -57,7 +57,10 @@ class Decisions(NamedTuple):
     policy: Annotated[PolicyName, Option(help="When to write.")] = "alignatt"
     lag: Annotated[int, Option(help="How far to stay behind, in source words.", min=0, max=1000)] = 2
     alpha: Annotated[
-        float | None, Option(help="With edatt: the attention on the last words from which it waits.", min=0, max=1)
+        float | None,
+        Option(
+            help="With edatt: the attention on the last words from which it waits; chosen for the run.", min=0, max=1
+        ),
     ] = None
     attention: Annotated[
         str | None, Option(metavar="NAME", help="What is read, such as decoder.1.cross or decoder.1.cross.head.3.")

@@ -21,6 +21,7 @@ from translucid.decoding.maps import AlignmentLayer, chosen_maps, forced_feature
 from translucid.decoding.problem import Problem
 from translucid.decoding.rows import Rows
 from translucid.decoding.search import TorchEngine, prepare
+from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.live.policies import Floats
@@ -29,6 +30,10 @@ from translucid.models.protocol import Maps, SequenceModel, State
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
+
+
+LAYER = "alignment layer"
+"""The name of the alignment layer."""
 
 
 class Piece(NamedTuple):
@@ -53,28 +58,50 @@ class AttentionRows:
 
     @classmethod
     def of(cls, translator: Translator, name: str | None = None) -> AttentionRows:
-        """Return an attention of the model by its name; by default, what the run reads its word alignments from.
+        """Return an attention of the model by its name.
 
         Args:
             translator: the translator.
-            name: such as `decoder.1.cross`, or `decoder.1.cross.head.3` for one head.
+            name: such as `decoder.1.cross`, `decoder.1.cross.head.3` for one head, or several of them whose mean is
+                read. By default, what `tune alignments` has chosen, or else what the run reads word alignments from.
 
         Raises:
             UserError: the model has no such attention.
         """
         inspector = translator.inspector
-        if name is not None:
-            point, _, head = name.partition(".head.")
-            heads = inspector.heads.get(point, 0) if point.endswith(".cross") else 0
-            if not heads or (head and not (head.isdecimal() and int(head) < heads)):
+        if name is None:
+            name = translator.configuration.live.attention
+            if name is None or (name == LAYER and inspector.alignment_layer is None):
+                return cls.read_by(translator, translator.configuration.alignment)
+        if name == LAYER and inspector.alignment_layer is not None:
+            return cls({}, layer=inspector.alignment_layer)
+        names, heads = [], set()
+        for part in name.split(", "):
+            point, _, head = part.partition(".head.")
+            count = inspector.heads.get(point, 0) if point.endswith(".cross") else 0
+            if not count or (head and not (head.isdecimal() and int(head) < count)):
                 crosses = [cross for cross in inspector.heads if cross.endswith(".cross")]
                 fix = f"It has {', '.join(crosses) or 'no cross-attention'}; .head.0 and so on are single heads."
                 raise UserError(f"the model has no attention {name!r} to the source", fix=fix)
-            return cls(_points(translator.model, [point]), int(head) if head else None)
+            names.append(point)
+            heads.add(head)
+        if len(heads) > 1:
+            raise UserError(f"{name!r} has several heads", fix="Give layers, or the same head of each.")
+        (head,) = heads
+        return cls(_points(translator.model, names), int(head) if head else None)
+
+    @classmethod
+    def read_by(cls, translator: Translator, options: AlignmentOptions) -> AttentionRows:
+        """Return the attention of some options for word alignments: the alignment layer, or the weights of the model.
+
+        Raises:
+            UserError: the model has no such layer or head.
+        """
+        inspector = translator.inspector
         if not inspector.has_cross_attention:
             return cls({})
         layer = inspector.alignment_layer
-        options = translator.configuration.alignment.of(layer is not None)
+        options = options.of(layer is not None)
         if options.learned:
             return cls({}, layer=layer)
         names = chosen_maps(inspector.heads, "cross", options.layer, options.head)
@@ -84,7 +111,7 @@ class AttentionRows:
     def name(self) -> str:
         """What is read, such as `decoder.1.cross` or `decoder.1.cross.head.3`."""
         if self.layer is not None:
-            return "alignment layer"
+            return LAYER
         head = "" if self.head is None else f".head.{self.head}"
         return ", ".join(f"{name}{head}" for name in self.points)
 

@@ -18,6 +18,7 @@ LIVE = Extension(
         "GET /live": (f"{_ROUTES}.overlay", f"{_FIELDS}:OverlayFields"),
     },
     sockets={"/live": f"{_ROUTES}.socket"},
+    settings={"live": "translucid.live.fitting:chosen_settings"},
     section=PageSection(
         name="live",
         label="Live",

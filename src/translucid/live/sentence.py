@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from translucid.data.text_pipeline import Piece, TextPipeline, translatable
-from translucid.data.tokenizing.pieces import SPACE, TERM
+from translucid.data.tokenizing.pieces import MATCH, SPACE, TERM
 from translucid.ground.special import SPECIAL
 from translucid.live import continuation
 from translucid.live.continuation import Continuations
@@ -210,7 +210,7 @@ class LiveSentence:
         """Let the model propose pieces, and write them until the policy refuses one."""
         if self.policy.reads == "nothing" and not self.ended:
             return
-        reading = self._read()
+        reading = self.read()
         if reading is None:
             if self.ended:
                 self._copy()
@@ -314,7 +314,7 @@ class LiveSentence:
             Written(tuple(range(first, last + 1)), new_text.strip(), heard, probability, row, tuple(pieces))
         )
 
-    def _read(self) -> Reading | None:
+    def read(self) -> Reading | None:
         """Return what the model reads; None if it has nothing to translate, or too much for one piece."""
         pieces = self.pipeline.sentence(text_of(self.words))
         if len(translatable(pieces)) != 1:
@@ -328,6 +328,8 @@ class LiveSentence:
         tokenizer = self.pipeline.tokenizer
         opening = len(tokenizer.source_opening)
         labels = piece.masked.unmask_pieces(tokenizer.source_labels(ids, piece.masked.text or None))[opening:-1]
+        if MATCH in labels:  # like the end token, the translation of a near match is no part of what was heard
+            labels = labels[: labels.index(MATCH)]
         start = len(context) + opening
         words = _words_heard(lead, labels, len(self.words))
         reading = Reading(piece, lead, tail.rstrip(), [*context, *ids], start, labels, words)

@@ -16,10 +16,13 @@ from translucid.live.kinds import PolicyName
 from translucid.live.policies import Floats, policy_of
 from translucid.live.sentence import LiveSentence, delays_of
 from translucid.live.words import SourceWord, WordReader, ends_sentence, text_of
-from translucid.runs.configuration import checked
+from translucid.runs.configuration import LiveSettings, checked
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
+
+ALPHA = 0.3
+"""EDAtt's threshold of a run for which none was chosen."""
 
 
 class LiveOptions(OptionGroup):
@@ -29,17 +32,26 @@ class LiveOptions(OptionGroup):
     """The policy, see `live.policies`."""
     lag: int = Field(2, ge=0, le=1000)
     """How far the translation stays behind, in source words."""
-    alpha: float = Field(0.3, ge=0, le=1)
-    """EDAtt waits if a piece has this much attention on the last `lag` words, or more."""
+    alpha: float | None = Field(None, ge=0, le=1)
+    """EDAtt waits if a piece has this much attention on the last `lag` words, or more. By default, what `tune
+    alignments` has chosen for this lag, or else 0.3."""
     beam: int = Field(1, ge=1, le=100)
     """K of a beam search; 1 is greedy search."""
     attention: str | None = None
-    """The attention that is read, such as `decoder.1.cross`, or `decoder.1.cross.head.3` for one head; by default that
-    which the run reads word alignments from."""
+    """The attention that is read, such as `decoder.1.cross`, or `decoder.1.cross.head.3` for one head; by default, what
+    `tune alignments` has chosen, or else that which the run reads word alignments from."""
     split: bool = True
     """Whether sentence ends are recognized; otherwise, a sentence ends only with the text."""
     max_words: int = Field(80, ge=1, le=10_000)
     """A sentence that has not ended after this many source words is ended."""
+
+    def alpha_for(self, chosen: LiveSettings) -> float:
+        """Return EDAtt's threshold, which the settings of a run have chosen for their own attention."""
+        if self.alpha is not None:
+            return self.alpha
+        if chosen.alpha and self.attention in (None, chosen.attention):
+            return chosen.alpha[min(max(self.lag, 1), len(chosen.alpha)) - 1]
+        return ALPHA
 
 
 class LiveSession:
@@ -55,7 +67,9 @@ class LiveSession:
             UserError: the translator has something that live translation can't use.
         """
         self.translator, self.options = translator, options
-        self.policy = policy_of(options.policy, options.lag, options.alpha)
+        self.alpha = options.alpha_for(translator.configuration.live)
+        """EDAtt's threshold."""
+        self.policy = policy_of(options.policy, options.lag, self.alpha)
         self.sentences: list[LiveSentence] = []
         """The sentences so far; the last one may not have ended."""
         self.messages: list[str] = []
@@ -103,7 +117,7 @@ class LiveSession:
             "languages": [source, target],
             "policy": self.options.policy,
             "lag": self.options.lag,
-            "alpha": self.options.alpha,
+            "alpha": self.alpha,
             "attention": self._continuations.rows.name,
             "sentences": [sentence.to_json() for sentence in self.sentences],
         }

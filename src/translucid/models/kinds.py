@@ -116,6 +116,9 @@ class Extension:
     """The handlers of WebSockets by their paths, as in `Served.routes`."""
     section: PageSection | None = None
     """What it adds to the server's page, if anything."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Groups of a run's configuration, each with the function that chooses it when a way to read word alignments is
+    chosen: from a translator, all ways, the best first, and sentence pairs."""
 
 
 TRANSLATION = Task(

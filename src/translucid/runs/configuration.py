@@ -60,6 +60,15 @@ _ONE_DIRECTION = (
 """Settings, by group, that a run with several directions can't have."""
 
 
+class LiveSettings(OptionGroup):
+    """How live translation decides when to write; `translucid tune alignments` and the end of a training choose it."""
+
+    attention: str | None = None
+    """The attention that is read, such as `decoder.1.cross`; by default, that from which word alignments are read."""
+    alpha: list[Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=list, max_length=1000)
+    """EDAtt's threshold for a lag of 1, 2 ... words; the last one for larger lags. Without any, it is 0.3."""
+
+
 class Configuration(OptionGroup):
     """All settings of a run."""
 
@@ -75,6 +84,8 @@ class Configuration(OptionGroup):
     """The options of decoding; those of a command take precedence."""
     alignment: AlignmentOptions = Field(default_factory=AlignmentOptions)
     """The attention from which word alignments are read."""
+    live: LiveSettings = Field(default_factory=LiveSettings)
+    """When live translation writes."""
     versions: dict[str, str] = Field(default_factory=dict)
     """The versions of the packages that wrote this file, for the record."""
 

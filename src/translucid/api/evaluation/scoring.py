@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bitext.pair import Pair
 from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
@@ -21,6 +21,7 @@ from translucid.evaluation.metrics import bleu_tokenizer, without_blank
 from translucid.evaluation.quality_checks import off_target_rate
 from translucid.evaluation.report import DirectionScore, DirectionScores, Evaluation, SeenReport, evaluate
 from translucid.ground.console import Console, progress_bar
+from translucid.models.kinds import extensions, resolved
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.matching import TermList
 from translucid.terminology.term_score import TermScore
@@ -213,8 +214,20 @@ def score_terms(
     return term_score(translator), term_score(constrained)
 
 
-def save_alignment_options(run: Path, ranked: Mapping[AlignmentOptions, object]) -> None:
-    """Save the first of some alignment options, which is the best, in a run's configuration."""
-    folder = RunFolder(run)
+def save_alignment_options(
+    translator: Translator, ranked: Mapping[AlignmentOptions, object], pairs: Sequence[Pair]
+) -> None:
+    """Save the first of some alignment options, which is the best, in the configuration of a translator's run.
+
+    Args:
+        translator: the translator.
+        ranked: the options, the best first.
+        pairs: sentence pairs on which extensions choose further settings (`Extension.settings`).
+    """
+    changes: dict[str, Any] = {"alignment": next(iter(ranked))}
+    for extension in extensions():
+        for group, function in extension.settings.items():
+            changes[group] = resolved(function)(translator, ranked, pairs)
+    folder = RunFolder(Path(translator.run))
     # Read from the run again: the configuration of the command may be restricted to two languages.
-    folder.save_configuration(folder.configuration().model_copy(update={"alignment": next(iter(ranked))}))
+    folder.save_configuration(folder.configuration().model_copy(update=changes))

@@ -196,7 +196,7 @@ def choose_alignment(
         guided = guided_readings(t.configuration)
         inspected = t.inspector.forced_decoding(ids, contributions=t.inspector.has_contributions and not guided)
         ranked = choose(inspected, [links for _, links in compared], guided)
-    save_alignment_options(run, ranked)
+        save_alignment_options(t, ranked, valid.pairs)
     return ranked
 
 
@@ -273,10 +273,10 @@ def fit_alignment(
     if not t.inspector.has_cross_attention:
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Give another run.")
     if links:
-        training_pairs, held_out, pair_count = _pairs_by_gold(t, links, pairs)
+        training_pairs, held_out, texts, pair_count = _pairs_by_gold(t, links, pairs)
     else:
         with console.status("linking words by statistics"):
-            training_pairs, held_out, pair_count = _pairs_by_statistics(t, pairs, valid)
+            training_pairs, held_out, texts, pair_count = _pairs_by_statistics(t, pairs, valid)
     with progress_bar(console, "training the alignment layer", updates_for(training_pairs)) as advance:
         layer = learn_alignment(t.model, training_pairs, t.device, advance)
     ids = [EncodedPair(*pair.ids) for pair in held_out]
@@ -297,7 +297,8 @@ def fit_alignment(
     if alignment.kept:
         save_alignment_layer(RunFolder(run), layer, t.configuration.data.chosen_languages)
     if alignment.kept or not links:
-        save_alignment_options(run, ranked)
+        with console.status("choosing when live translation writes"):
+            save_alignment_options(t, ranked, texts)
     return alignment
 
 
@@ -335,7 +336,7 @@ def fit_reading(
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Give another run.")
     examples = list(pairs_of(translator.configuration.data, *(pairs or [str(links)])))
     scores = scored_readings(translator, examples, read_gold(links, examples))
-    save_alignment_options(run, scores)
+    save_alignment_options(translator, scores, examples)
     return scores
 
 
@@ -361,8 +362,10 @@ class _HeldOutPair(NamedTuple):
 
 def _pairs_by_gold(
     t: Translator, links: str | Path, files: Sequence[str]
-) -> tuple[list[AlignmentExample], list[_HeldOutPair], int]:
-    """Return pairs with gold links to learn from, others to compare alignments on, and the number of pairs given.
+) -> tuple[list[AlignmentExample], list[_HeldOutPair], list[Pair], int]:
+    """Return pairs with gold links to learn from, others to compare alignments on, their texts, and the number of all.
+
+    The texts are those of all pairs: the held-out ones are few, and live translation needs no links.
 
     Raises:
         UserError: a file is damaged, or there are too few pairs.
@@ -381,13 +384,13 @@ def _pairs_by_gold(
             training_pairs.append(pair)
         else:
             held_out.append(_HeldOutPair((pair.source, pair.target), gold))
-    return training_pairs, held_out, len(texts)
+    return training_pairs, held_out, texts, len(texts)
 
 
 def _pairs_by_statistics(
     t: Translator, train: Sequence[str], valid: Sequence[str]
-) -> tuple[list[AlignmentExample], list[_HeldOutPair], int]:
-    """Return pairs with statistical links to learn from, others to compare on, and the number of both.
+) -> tuple[list[AlignmentExample], list[_HeldOutPair], list[Pair], int]:
+    """Return pairs with statistical links to learn from, others to compare on, the validation pairs, and the number.
 
     Raises:
         UserError: a file is damaged, or there are too few pairs.
@@ -402,7 +405,7 @@ def _pairs_by_statistics(
     for pair, gold in usable_pairs(t, *validation):
         held_out.append(_HeldOutPair((pair.source, pair.target), gold))
     _refuse_few(held_out, "the validation text")
-    return training_pairs, held_out, len(texts.pairs) + len(validation.pairs)
+    return training_pairs, held_out, linked_valid.pairs, len(texts.pairs) + len(validation.pairs)
 
 
 def _refuse_few(usable: Sequence[object], file: str | Path) -> None:

@@ -40,6 +40,7 @@ from shared_continuations import share_continuations
 
 from bitext.languages import usual_code
 from bitext.pair import Pair
+from translucid.api.fitting.alignment_fitting import choose_alignment
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import CorpusName, read_pairs, sources_of, targets_of
 from translucid.data.seen_sentences import SeenSentences
@@ -192,14 +193,14 @@ def _load(run: Path) -> None:
     _translator = Translator.load(run, "cpu", "torch")
 
 
-def _translate_chunk(sources: list[str], settings: list[Setting], file: Path) -> float:
-    """Translate some sources, and write their outputs; return the seconds of the processor."""
+def _translate_chunk(sources: list[str], settings: list[Setting], origin: dict[str, Any], file: Path) -> float:
+    """Translate some sources, and write their outputs and what they are of; return the seconds of the processor."""
     start = time.process_time()
     outputs = translate(_translator, sources, settings)
     seconds = time.process_time() - start
     rows = [[*setting, outputs[setting]] for setting in settings]
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, json.dumps({"sources": sources, "seconds": seconds, "outputs": rows}).encode())
+    write_atomically(file, json.dumps({**origin, "sources": sources, "seconds": seconds, "outputs": rows}).encode())
     return seconds
 
 
@@ -207,13 +208,13 @@ def measure(
     run: Path, test: Test, pairs: Sequence[Pair], settings: Sequence[Setting], folder: Path, pool: ProcessPoolExecutor
 ) -> Measured:
     """Translate a test set by a run, as far as that has not been done."""
-    futures, files = [], []
+    futures, files, origin = [], [], origin_of(run)
     for start in range(0, len(pairs), CHUNK):
         file = folder / run.name / test.name / f"{start}.json"
         sources = sources_of(pairs[start : start + CHUNK])
         files.append(file)
-        if not file.exists() or not _is_of(json.loads(file.read_text()), sources, settings):
-            futures.append(pool.submit(_translate_chunk, sources, list(settings), file))
+        if not file.exists() or not _is_of(json.loads(file.read_text()), sources, settings, origin):
+            futures.append(pool.submit(_translate_chunk, sources, list(settings), origin, file))
     seconds = sum(future.result() for future in futures)
     if futures:
         print(f"{run.name}, {test.name}: {seconds:.0f} s of the processor, {len(settings)} settings", flush=True)
@@ -225,9 +226,28 @@ def measure(
     return Measured(test, pairs, outputs)
 
 
-def _is_of(record: dict[str, Any], sources: list[str], settings: Sequence[Setting]) -> bool:
+def origin_of(run: Path) -> dict[str, Any]:
+    """Return what the outputs of a run depend on: its model, and what it reads live."""
+    folder = RunFolder(run)
+    configuration = folder.configuration()
+    live = {"live": configuration.live.model_dump(), "alignment": configuration.alignment.model_dump()}
+    return {"model": folder.model_digest(), **live}
+
+
+def _is_of(record: dict[str, Any], sources: list[str], settings: Sequence[Setting], origin: dict[str, Any]) -> bool:
     stored = {(policy, lag) for policy, lag, _ in record["outputs"]}
-    return record["sources"] == sources and stored >= {*settings}
+    is_same_run = all(record.get(name) == value for name, value in origin.items())
+    return is_same_run and record["sources"] == sources and stored >= {*settings}
+
+
+def choose(run: Path) -> list[str]:
+    """Let a run of an older version choose its attention and thresholds; return them as a row."""
+    configuration = RunFolder(run).configuration()
+    if configuration.live.attention is None:
+        choose_alignment(run, console=Console(stderr=True), device="cpu")
+        configuration = RunFolder(run).configuration()
+    live = configuration.live
+    return [run.name, live.attention or "that of word alignments", " ".join(f"{alpha:.2f}" for alpha in live.alpha)]
 
 
 class Group(NamedTuple):
@@ -285,7 +305,7 @@ def invented(translator: Translator, pairs: Sequence[Pair]) -> tuple[float, floa
     ends = differing = total = 0
     outputs = [result.text for result in translator.translate([*halves, *wholes], options, split=False)]
     for half, whole in zip(outputs[: len(halves)], outputs[len(halves) :], strict=True):
-        ends += half[-1:] in SIGNS
+        ends += half.endswith(tuple(SIGNS))
         words, whole_words = half.split(), whole.split()
         common = next((i for i, pair in enumerate(zip(words, whole_words, strict=False)) if pair[0] != pair[1]), None)
         common = min(len(words), len(whole_words)) if common is None else common
@@ -362,6 +382,7 @@ def page(
     results: dict[str, dict[Group, list[Measured]]],
     goal: dict[str, dict[Group, list[Measured]]],
     endings: Sequence[Sequence[str]],
+    chosen: Sequence[Sequence[str]],
 ) -> str:
     """Return the page of claim 23."""
     head = ["", "lag", "BLEU", "to whole", "chrF", "AL", "LAAL", "AP", "p"]
@@ -389,6 +410,9 @@ Each sentence is read word by word. AL, LAAL and AP are means over sentences, in
 figures are means over them, p-values are of each. *To whole* is the difference in BLEU to whole sentences of the same
 model.
 
+What each run reads, and EDAtt's thresholds for lags of 1, 2 ... words, both chosen on its validation pairs:
+
+{table(["", "attention", "thresholds"], chosen)}
 ## Sentences of {WORDS.start} to {WORDS.stop - 1} words
 
 AlignAtt has its largest lag with a LAAL of at most {MOST_LAGGING:g} words. The other policies have the smallest lag at
@@ -428,10 +452,11 @@ def main() -> None:
         settings = [Setting(policy, lag) for policy, lags in LAGS.items() for lag in lags[:3:2]]
         sentences, docs = 20, arguments.results / "quick"
     results = defaultdict[str, dict[Group, list[Measured]]](dict)
-    endings = []
+    endings, chosen = [], []
     for group, runs in grouped(arguments.runs).items():
         for run in runs:
             Console(stderr=True).rule(f"{run.name}, {group.name}")
+            chosen.append(choose(run))
             context = get_context("spawn")
             with ProcessPoolExecutor(arguments.processes, context, _load, (run,)) as pool:
                 for test in TESTS.get(group.languages, []):  # type: ignore[call-overload]
@@ -443,6 +468,8 @@ def main() -> None:
                     results[test.name].setdefault(group, []).append(measured)
                     shares = invented(Translator.load(run, "cpu"), pairs)
                     endings.append([f"{test.name}, {run.name}", *(f"{share:.1%}" for share in shares)])
+    if not results:
+        raise SystemExit(f"there is no test set for these runs in {DATA}")
     goal = {}
     for name, groups in results.items():
         kept = {group: [seed.of_goal() for seed in measured] for group, measured in groups.items()}
@@ -450,7 +477,7 @@ def main() -> None:
             goal[name] = kept
     docs.mkdir(parents=True, exist_ok=True)
     draw(results, docs / "23-live.png")
-    write("23-live.md", page(results, goal, endings), docs)
+    write("23-live.md", page(results, goal, endings, chosen), docs)
 
 
 if __name__ == "__main__":

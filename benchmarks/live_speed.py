@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/live_speed.py RUN [RUN ...] --text FILE [--processor]
 
 FILE is a corpus whose sources have the run's language. Their words, without the signs that end sentences, follow each
-other in sentences of 60 words, so that the time of short and of long sentences comes from the same text. `read` is
+other in sentences of 80 words, so that the time of short and of long sentences comes from the same text. `read` is
 timed for each word, whether it writes or not: milliseconds of one core, median and 95th percentile.
 
 With --processor, the time is that of the processor, which other programs on the machine change less.
@@ -25,9 +25,9 @@ from translucid.data.readers.corpus import CorpusName, read_pairs
 from translucid.evaluation.system_table import markdown_table
 from translucid.live import POLICIES
 
-LENGTH = 60
+LENGTH = 80
 """The number of words of a sentence."""
-HEARD = [(1, 5), (6, 10), (11, 20), (21, 30), (31, 40), (41, 50), (51, 60)]
+HEARD = [(1, 5), (6, 10), (11, 20), (21, 30), (31, 40), (51, 60), (71, 80)]
 """The numbers of words heard that share a row."""
 SIGNS = ".!?…:;"
 

@@ -13,11 +13,10 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from translucid.api.translator import Translator
 from translucid.cli import main
-from translucid.serving.agent_tools import AgentTools
 from translucid.serving.catalog import load
 from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.rate_limits import RateLimits
-from translucid.serving.mcp_server import make_server
+from translucid.serving.mcp_server import AgentTools, make_server
 from translucid.serving.requests import RequestContext
 from translucid.serving.server_options import ServerOptions
 from translucid.terminology.glossary import Term

@@ -61,11 +61,10 @@ def mcp(
     Runs are named as for `translucid serve`. Needs the packages of the extra `mcp`.
     """
     try:
-        from translucid.serving.agent_tools import AgentTools
         from translucid.serving.catalog import load
         from translucid.serving.documents.document_jobs import DocumentJobs
         from translucid.serving.edge.rate_limits import RateLimits
-        from translucid.serving.mcp_server import make_server
+        from translucid.serving.mcp_server import AgentTools, make_server
         from translucid.serving.requests import RequestContext
         from translucid.serving.server_options import ServerOptions
     except ModuleNotFoundError as error:

@@ -26,11 +26,10 @@ from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.serving import catalog
+from translucid.serving import catalog, documents
 from translucid.serving.app import create_app
 from translucid.serving.catalog import load
-from translucid.serving.documents import document_jobs
-from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving.documents import DocumentJobs
 from translucid.serving.server_options import ServerOptions
 from translucid.training.experiment import run_experiment
 
@@ -182,14 +181,14 @@ def jobs(monkeypatch):
 def release(monkeypatch):
     """An event; documents are not translated before it is set."""
     released = threading.Event()
-    stream = document_jobs.translated
+    stream = documents.translated
 
     def translate_when_released(*arguments, **keywords):
         while not released.wait(0.01):
-            document_jobs.between_steps()
+            documents.between_steps()
         return stream(*arguments, **keywords)
 
-    monkeypatch.setattr(document_jobs, "translated", translate_when_released)
+    monkeypatch.setattr(documents, "translated", translate_when_released)
     yield released
     released.set()
 

@@ -13,8 +13,8 @@ from bitext.documents.document import Segment, Target, read_document
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.growth import assert_linear_seconds
 from translucid.api.translator import Translator
-from translucid.serving.documents import document_jobs
-from translucid.serving.documents.document_job import JobFiles
+from translucid.serving import documents
+from translucid.serving.documents import JobFiles
 from translucid.serving.routes import editing
 
 from .test_documents import finished_job, send, wait_until
@@ -109,15 +109,15 @@ def test_what_a_person_writes_meanwhile_stays(client, release):
 def reading(monkeypatch):
     """Downloads that reread the document wait until `go` is set; `begun` counts them."""
     state = SimpleNamespace(go=threading.Event(), begun=0)
-    read = document_jobs.read_document
+    read = documents.read_document
 
     def read_slowly(*arguments):
         state.begun += 1
         while not state.go.wait(0.01):
-            document_jobs.between_steps()
+            documents.between_steps()
         return read(*arguments)
 
-    monkeypatch.setattr(document_jobs, "read_document", read_slowly)
+    monkeypatch.setattr(documents, "read_document", read_slowly)
     state.go.set()  # so that the first reading, for the translation, does not wait
     yield state
     state.go.set()
@@ -136,7 +136,7 @@ def test_a_download_that_fails_costs_no_correction(client, monkeypatch, error):
     job = finished_job(client, send(client).json())
     download_result(client, job)
     correct_first(client, job, "Yo canto.")
-    read = document_jobs.read_document
+    read = documents.read_document
     errors = iter([error])
 
     def fail_once(*arguments):
@@ -144,7 +144,7 @@ def test_a_download_that_fails_costs_no_correction(client, monkeypatch, error):
             raise error
         return read(*arguments)
 
-    monkeypatch.setattr(document_jobs, "read_document", fail_once)
+    monkeypatch.setattr(documents, "read_document", fail_once)
     assert client.get(f"/documents/{job['id']}/result").status_code in (500, 503)
     assert download_result(client, job).startswith("Yo canto.\n")
 
@@ -225,7 +225,7 @@ def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(jobs, se
 
 
 def test_a_segment_of_too_many_tags_is_refused(client, monkeypatch):
-    monkeypatch.setattr(document_jobs, "MOST_MARKS", 10)
+    monkeypatch.setattr(documents, "MOST_MARKS", 10)
     state = finished_job(client, send(client, b"<p>I sing" + b" <i>a</i>" * 6 + b" song.</p>", "a.html").json())
     assert (state["state"], "more than 10 tags" in state["error"]) == ("failed", True)
 

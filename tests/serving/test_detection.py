@@ -2,8 +2,8 @@
 
 import pytest
 
-from translucid.serving import detection
-from translucid.serving.detection import detect, detect_sources
+from translucid.serving import texts
+from translucid.serving.texts import detect, detect_sources
 
 
 @pytest.fixture
@@ -11,7 +11,7 @@ def set_probabilities(monkeypatch):
     """Return a function that sets an identifier's probabilities for any text: set_probabilities(en=0.6, es=0.2)."""
 
     def set_probabilities_of_all(**probabilities):
-        monkeypatch.setattr(detection, "language_probabilities", lambda text: probabilities)
+        monkeypatch.setattr(texts, "language_probabilities", lambda text: probabilities)
 
     return set_probabilities_of_all
 
@@ -55,9 +55,7 @@ def test_a_short_text_is_in_a_language_only_if_that_is_nearly_sure(set_probabili
 
 def test_the_beginning_of_a_long_text_is_enough(monkeypatch):
     calls = []
-    monkeypatch.setattr(
-        detection, "language_probabilities", lambda text: calls.append(text) or {"en": 0.25, "es": 0.25}
-    )
+    monkeypatch.setattr(texts, "language_probabilities", lambda text: calls.append(text) or {"en": 0.25, "es": 0.25})
     assert detect("1" * 1999 + "ab", ["es", "en"]) == [("es", 50), ("en", 50)]
     assert calls == ["1" * 1999 + "a"]
     assert detect("a", []) == [] and detect("a", ["en-GB", "en-US"]) == [("en-GB", 100), ("en-US", 100)]
@@ -65,5 +63,5 @@ def test_the_beginning_of_a_long_text_is_enough(monkeypatch):
 
 def test_each_text_has_a_language_of_its_own(monkeypatch):
     probabilities = {"Good morning everybody": {"en": 1.0}, "Buenos días a todos": {"es": 1.0}}
-    monkeypatch.setattr(detection, "language_probabilities", probabilities.get)
+    monkeypatch.setattr(texts, "language_probabilities", probabilities.get)
     assert detect_sources([*probabilities], ["es", "en"]) == [("en", 100), ("es", 100)]

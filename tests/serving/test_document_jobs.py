@@ -12,8 +12,8 @@ from bitext.documents.document import Segment, SegmentList, Target, kind_of, max
 from bitext.documents.tagged_text import Mark, TaggedText
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK
-from translucid.serving.documents import document_job, document_jobs
-from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving import documents
+from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.failures import INTERNAL, ApiError, GoneError
 from translucid.serving.requests import Usage
 from translucid.serving.server_options import ServerOptions
@@ -45,9 +45,9 @@ class Pool:
 
 @pytest.fixture
 def clock(monkeypatch):
-    clock = stopped_clock(monkeypatch, document_jobs, 100.0)
+    clock = stopped_clock(monkeypatch, documents, 100.0)
     clock.sleep = lambda seconds: setattr(clock, "now", clock.now + seconds)
-    monkeypatch.setattr(document_job, "time", clock)
+    monkeypatch.setattr(documents, "time", clock)
     return clock
 
 
@@ -75,7 +75,7 @@ def make(clock, monkeypatch):
         return ["en", "es"]
 
     found = []
-    monkeypatch.setattr(document_jobs, "translated", translated)
+    monkeypatch.setattr(documents, "translated", translated)
 
     def create(**options):
         catalog = SimpleNamespace(languages=["en", "es"], find=find, candidates=candidates)
@@ -167,7 +167,7 @@ def test_the_number_of_documents_is_limited(make, monkeypatch):
     assert refusal_of(send, jobs) == busy
     jobs.context.worker_pool.run()
     send(jobs)
-    monkeypatch.setattr(document_jobs, "SHARE", 2)
+    monkeypatch.setattr(documents, "SHARE", 2)
     jobs = make(documents=3)
     for client in ("one", "one", "other"):
         send(jobs, client=client)
@@ -268,15 +268,15 @@ def test_a_number_of_documents_and_of_bytes_is_kept(make, clock, monkeypatch):
     stored = finished_jobs(jobs, 4)
     stored[1].last_request = 210.0
     waiting = send(jobs)
-    monkeypatch.setattr(document_jobs, "MAX_STORED", 4)
+    monkeypatch.setattr(documents, "MAX_STORED", 4)
     jobs.tidy_up()
     assert [*jobs.jobs] == [job.id for job in (stored[1], stored[2], stored[3], waiting)]
     size = stored[1].files.size
     assert {job.files.size for job in stored[1:]} == {size}
-    monkeypatch.setattr(document_jobs, "MAX_STORED_BYTES", 2 * size)
+    monkeypatch.setattr(documents, "MAX_STORED_BYTES", 2 * size)
     jobs.tidy_up()
     assert [*jobs.jobs] == [stored[1].id, stored[3].id, waiting.id]
-    monkeypatch.setattr(document_jobs, "MAX_STORED_BYTES", 2 * size - 1)
+    monkeypatch.setattr(documents, "MAX_STORED_BYTES", 2 * size - 1)
     jobs.tidy_up()
     assert [*jobs.jobs] == [stored[1].id, waiting.id]
 
@@ -291,7 +291,7 @@ def test_a_folder_that_the_system_deleted_is_made_again(make):
 
 
 def test_the_next_server_removes_the_folders_of_killed_ones_of_this_user(make, monkeypatch, tmp_path):
-    monkeypatch.setattr(document_jobs.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(documents.tempfile, "tempdir", str(tmp_path))
     killed, running = make(), make()
     send(killed)
     send(running)
@@ -321,10 +321,10 @@ def test_large_segments_are_refused(make, monkeypatch):
             limits.append(max_segments())
             return SimpleNamespace(segments=segments, filled=lambda targets: b"")
 
-        monkeypatch.setattr(document_jobs, "segments_to_translate", lambda document, retranslate: [0])
-        monkeypatch.setattr(document_jobs, "read_document", read)
-        monkeypatch.setattr(document_jobs, "LONGEST_SEGMENT", 5)
-        monkeypatch.setattr(document_jobs, "MOST_MARKS", 3)
+        monkeypatch.setattr(documents, "segments_to_translate", lambda document, retranslate: [0])
+        monkeypatch.setattr(documents, "read_document", read)
+        monkeypatch.setattr(documents, "LONGEST_SEGMENT", 5)
+        monkeypatch.setattr(documents, "MOST_MARKS", 3)
         job = send(jobs)
         jobs.context.worker_pool.run()
         assert job.state == ("failed" if message else "done") and message in job.error
@@ -336,7 +336,7 @@ def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
     jobs = make()
     content = b'msgid "I sing."\nmsgstr "Canto."\n\nmsgid "You sing"\nmsgstr ""\n\nmsgid "We"\nmsgstr ""\n'
     job = send(jobs, content, "a.po")
-    monkeypatch.setattr(document_jobs, "in_chunks", lambda numbers, size: ([number] for number in numbers))
+    monkeypatch.setattr(documents, "in_chunks", lambda numbers, size: ([number] for number in numbers))
     states, store = [], job.files.store_translations
 
     def record_progress(targets):
@@ -353,8 +353,8 @@ def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
 
 def test_short_requests_come_between_the_parts_of_a_document(make, monkeypatch, clock):
     paused = []
-    monkeypatch.setattr(document_jobs, "_pause_for_short_requests", lambda served, seconds: paused.append(seconds))
-    monkeypatch.setattr(document_jobs, "in_chunks", lambda numbers, size: [[0], [1]])
+    monkeypatch.setattr(documents, "_pause_for_short_requests", lambda served, seconds: paused.append(seconds))
+    monkeypatch.setattr(documents, "in_chunks", lambda numbers, size: [[0], [1]])
     jobs = make()
     send(jobs)
     jobs.context.worker_pool.run()
@@ -368,7 +368,7 @@ def test_the_language_of_a_document_is_detected_by_its_first_texts(make, monkeyp
         calls.append((texts, languages))
         return [("es", 90.0)]
 
-    monkeypatch.setattr(document_jobs, "detect_sources", detect)
+    monkeypatch.setattr(documents, "detect_sources", detect)
     jobs = make()
     job = send(jobs, b"a" * 1500 + b"\n" + b"b" * 1500 + b"\nc\n", source=None)
     jobs.context.worker_pool.run()
@@ -376,7 +376,7 @@ def test_the_language_of_a_document_is_detected_by_its_first_texts(make, monkeyp
     assert (job.source, job.state, job.done) == ("es", "done", 0)  # already in the target language
     assert job.files.result.read_bytes() == job.files.content
     texts = [SimpleNamespace(source=TaggedText(text)) for text in ("a" * 2000, "b")]
-    assert list(document_jobs._first_texts(SimpleNamespace(segments=texts))) == ["a" * 2000]
+    assert list(documents._first_texts(SimpleNamespace(segments=texts))) == ["a" * 2000]
 
 
 def result_of(jobs, job):
@@ -386,7 +386,7 @@ def result_of(jobs, job):
 
     async def answer():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(document_jobs.RequestTask, "result", lambda self, *arguments: result(*arguments))
+            patch.setattr(documents.RequestTask, "result", lambda self, *arguments: result(*arguments))
             response = await jobs.answer(None, job)
         return response, b"".join([part async for part in response.body_iterator])
 
@@ -410,5 +410,5 @@ def test_an_answer_has_all_corrections(make):
     assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.written_corrections == 1
     before = job.files.result
     assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.files.result == before
-    document_jobs.write_result(job)  # nothing has changed since the last write
+    documents.write_result(job)  # nothing has changed since the last write
     assert job.files.result == before

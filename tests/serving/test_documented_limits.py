@@ -6,10 +6,10 @@ import pytest
 
 from translucid.live import routes
 from translucid.serving import app as application
-from translucid.serving import glossaries, live_sessions, memory
+from translucid.serving import documents, live_sessions, memory
 from translucid.serving import queue as fair_scheduler
 from translucid.serving import requests as incoming
-from translucid.serving.documents import document_jobs
+from translucid.serving.dialects import deepl
 from translucid.serving.edge import connections, rate_limits
 from translucid.serving.routes import inspection
 from translucid.serving.server_options import ServerOptions
@@ -46,11 +46,11 @@ def test_limits_of_live_translation():
         f"All bodies over {incoming.SMALL / 1024:g} kB together have {incoming.MAX_TOTAL_BYTES / MIB:g} MiB",
         f"requests of up to {SHORT} characters are batched",
         f"At most {fair_scheduler.PLACES} jobs may run or wait, {fair_scheduler.SHARE} per client",
-        f"at most {OPTIONS.documents} running or waiting, {document_jobs.SHARE} per client",
-        f"{OPTIONS.document_segments:,} segments, of at most {document_jobs.LONGEST_SEGMENT:,} characters and "
-        f"{document_jobs.MOST_MARKS:,} tags each",
-        f"at most {document_jobs.MAX_STORED}, with {document_jobs.MAX_STORED_BYTES / 2**30:g} GiB of files",
-        f"{glossaries.MOST}, in memory; one expires after a week without use",
+        f"at most {OPTIONS.documents} running or waiting, {documents.SHARE} per client",
+        f"{OPTIONS.document_segments:,} segments, of at most {documents.LONGEST_SEGMENT:,} characters and "
+        f"{documents.MOST_MARKS:,} tags each",
+        f"at most {documents.MAX_STORED}, with {documents.MAX_STORED_BYTES / 2**30:g} GiB of files",
+        f"{deepl.MOST}, in memory; one expires after a week without use",
         f"freed memory returns to the system within {NUMBERS[application.TIDY_SECONDS]} seconds",
         f"at most {NUMBERS[memory.WRITE_SECONDS]} seconds, in a thread of their own; at most {memory.PENDING} wait",
     ],
@@ -63,18 +63,18 @@ def test_limits_in_the_page_on_security(text):
     "text",
     [
         f"Attention is shown for texts of up to {inspection.MAX_INSPECTED} characters",
-        f"each of at most {document_jobs.LONGEST_SEGMENT:,} characters and {document_jobs.MOST_MARKS:,} tags",
-        f"| {OPTIONS.documents}, {document_jobs.SHARE} per client |",
-        f"| stored documents | {document_jobs.MAX_STORED}, {document_jobs.MAX_STORED_BYTES / 2**30:g} GiB of files |",
+        f"each of at most {documents.LONGEST_SEGMENT:,} characters and {documents.MOST_MARKS:,} tags",
+        f"| {OPTIONS.documents}, {documents.SHARE} per client |",
+        f"| stored documents | {documents.MAX_STORED}, {documents.MAX_STORED_BYTES / 2**30:g} GiB of files |",
         f"accepted on the page, up to {NUMBERS[memory.MOST]} entries",
-        f"in memory, up to {glossaries.SHARE} for each client. One expires after a week without use; when"
-        f" {glossaries.MOST} exist",
+        f"in memory, up to {deepl.SHARE} for each client. One expires after a week without use; when"
+        f" {deepl.MOST} exist",
     ],
 )
 def test_limits_in_the_page_on_the_server(text):
     pages = [(DOCS / name).read_text(encoding="utf-8") for name in ("serving.md", "page.md")]
     assert text in " ".join(" ".join(pages).split())
-    assert glossaries.LIFETIME == 7 * 86_400
+    assert deepl.LIFETIME == 7 * 86_400
 
 
 def test_limits_in_the_page_on_deployment():

@@ -13,10 +13,8 @@ import pytest
 
 from translucid.api.translator import Translator
 from translucid.serving import app as application
-from translucid.serving import texts
-from translucid.serving.documents import document_job, document_jobs
-from translucid.serving.documents.document_job import Job, JobFiles, disposition
-from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving import documents, texts
+from translucid.serving.documents import DocumentJobs, Job, JobFiles, disposition
 
 LANGUAGES = {"source": "en", "target": "es"}
 
@@ -125,7 +123,7 @@ def test_the_time_for_a_document_is_limited(serve, release):
 
 
 def test_long_segments_come_a_few_at_a_time(client, monkeypatch):
-    monkeypatch.setattr(document_job, "MOST_CHARACTERS", 110)  # sources, translations and other texts of a row count
+    monkeypatch.setattr(documents, "MOST_CHARACTERS", 110)  # sources, translations and other texts of a row count
     job = finished_job(client, send(client, b"I like soccer.\n" * 5).json())
     rows = client.get(f"/documents/{job['id']}/segments").json()
     assert [row["number"] for row in rows] == [0, 1]
@@ -249,7 +247,7 @@ def test_the_estimated_time():
     assert job.seconds_left is None and job.file_name == "notes.v2_es.txt"
     job.characters_done = 20
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document_job, "time", SimpleNamespace(monotonic=lambda: 110.0))
+        patch.setattr(documents, "time", SimpleNamespace(monotonic=lambda: 110.0))
         assert job.seconds_left == 15
         job.state = "done"
         assert job.seconds_left is None
@@ -258,13 +256,13 @@ def test_the_estimated_time():
 def test_a_document_gives_way_for_some_time_while_requests_wait(monkeypatch):
     clock, steps = SimpleNamespace(now=100.0), []
     clock.monotonic, clock.sleep = (lambda: clock.now), (lambda seconds: setattr(clock, "now", clock.now + seconds))
-    monkeypatch.setattr(document_jobs, "time", clock)
-    monkeypatch.setattr(document_jobs, "between_steps", lambda: steps.append(clock.now))
+    monkeypatch.setattr(documents, "time", clock)
+    monkeypatch.setattr(documents, "between_steps", lambda: steps.append(clock.now))
     served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
-    document_jobs._pause_for_short_requests(served, 0.025)
+    documents._pause_for_short_requests(served, 0.025)
     assert steps == pytest.approx([100, 100.01, 100.02, 100.03])
     served.batcher.sentences = 0
-    document_jobs._pause_for_short_requests(served, 9)
+    documents._pause_for_short_requests(served, 9)
     assert len(steps) == 5
 
 

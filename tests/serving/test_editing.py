@@ -8,7 +8,7 @@ from bitext.documents.document import Segment, Target
 from bitext.documents.tagged_text import Mark, TaggedText
 from bitext.pair import Pair
 from translucid.api.translator import Translator
-from translucid.serving.documents.document_job import Counts, JobFiles, Row
+from translucid.serving.documents import Counts, JobFiles, Row
 from translucid.serving.routes import editing
 
 from .test_documents import finished_job, send

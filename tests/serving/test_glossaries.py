@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from translucid.serving.edge.failures import ApiError
-from translucid.serving.glossaries import (
+from translucid.serving.dialects.deepl import (
     DICTIONARIES,
     ENTRIES,
     LIFETIME,
@@ -17,6 +16,7 @@ from translucid.serving.glossaries import (
     check_size,
     read_entries,
 )
+from translucid.serving.edge.failures import ApiError
 
 CLIENTS = MOST // SHARE
 

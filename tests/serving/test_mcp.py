@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from translucid.api.translator import Translator
 from translucid.cli import main
 from translucid.serving.catalog import load
-from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.mcp_server import AgentTools, make_server
 from translucid.serving.requests import RequestContext

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
-from translucid.serving.documents import document_jobs
+from translucid.serving import documents
 
 from .test_clients import address, serving  # noqa: F401
 from .test_page import fresh, watched
@@ -283,16 +283,16 @@ def test_errors_are_reported(page):
 
 
 def test_a_long_translation_shows_its_progress_and_can_be_cancelled(context, address, monkeypatch):  # noqa: F811
-    stream = document_jobs.translated
+    stream = documents.translated
 
     def slow(*given, **more):
         for translated_segment in stream(*given, **more):
             for _ in range(20):
-                document_jobs.between_steps()
+                documents.between_steps()
                 time.sleep(0.01)
             yield translated_segment
 
-    monkeypatch.setattr(document_jobs, "translated", slow)
+    monkeypatch.setattr(documents, "translated", slow)
     with fresh(context) as page:  # a request for the progress may be on its way when the document is deleted
         page.goto(address)
         page.get_by_role("button", name="Documents").click()

@@ -62,7 +62,7 @@ def mcp(
     """
     try:
         from translucid.serving.catalog import load
-        from translucid.serving.documents.document_jobs import DocumentJobs
+        from translucid.serving.documents import DocumentJobs
         from translucid.serving.edge.rate_limits import RateLimits
         from translucid.serving.mcp_server import AgentTools, make_server
         from translucid.serving.requests import RequestContext

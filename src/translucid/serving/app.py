@@ -21,7 +21,7 @@ from translucid.inspection.rendering.bundling import WEB
 from translucid.kernels.machine import release_freed_memory
 from translucid.models.kinds import page_sections, resolved
 from translucid.serving.catalog import Catalog
-from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.failures import answer_errors
 from translucid.serving.edge.middleware import EXTENSIONS, HostCheck, PlainPaths, measure
 from translucid.serving.edge.rate_limits import RateLimits

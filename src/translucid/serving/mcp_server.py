@@ -40,17 +40,17 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import require_pytorch
 from translucid.serving.catalog import AnyServed, Catalog, ServedPivot, name_of
-from translucid.serving.detection import detect_sources, translate_from_any
-from translucid.serving.documents.document_job import Job
-from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving.documents import DocumentJobs, Job
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.requests import RequestContext, RequestTask
 from translucid.serving.texts import (
     TextTranslation,
+    detect_sources,
     queue_sentences,
     sentences_of,
     split_texts,
     term_warnings,
+    translate_from_any,
     translate_texts,
     with_terminology,
 )

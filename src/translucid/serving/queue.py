@@ -259,14 +259,16 @@ def options_for(translator: AnyTranslator, nbest: int) -> DecodingOptions:
     return decoding.model_copy(update={"nbest": nbest, "beam": max(decoding.beam, nbest)})
 
 
-def translate(translator: AnyTranslator, sources: Sequence[Source[str]], nbest: int = 1) -> list[AnyTranslation]:
+def translate(
+    translator: AnyTranslator, sources: Sequence[Source[str]], nbest: int = 1, *, split: bool = True
+) -> list[AnyTranslation]:
     """Translate texts in small parts, between which other requests may have their turn; equal texts only once."""
     options = options_for(translator, nbest)
     translations: dict[Source[str], AnyTranslation] = {}
     for chunk in in_chunks(dict.fromkeys(sources), lambda source: len(source.text)):
         between_steps()
         with as_server_errors():
-            translations.update(zip(chunk, translator.stream(chunk, options), strict=True))
+            translations.update(zip(chunk, translator.stream(chunk, options, split=split), strict=True))
     return [translations[source] for source in sources]
 
 

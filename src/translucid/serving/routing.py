@@ -21,7 +21,7 @@ from translucid.serving.catalog import PivotPairs
 from translucid.serving.dialects.deepl import DeepL, DeepLDocuments, DeepLGlossaries, DeepLMultilingualGlossaries
 from translucid.serving.dialects.libretranslate import LibreTranslate
 from translucid.serving.dialects.reading_tools import ReadingTools
-from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.requests import Fields, Handlers, RequestContext
 from translucid.serving.routes.editing import Editing

@@ -1,4 +1,6 @@
-"""The translation of a request's texts: split into sentences, queued, awaited, and joined again; HTML as documents.
+"""The translation of a request's texts: their languages detected, split into sentences, queued, awaited, joined again.
+
+HTML and XML are translated as documents.
 
 Runs with document context also read the sentences and segments before those of a request.
 """
@@ -10,7 +12,6 @@ from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple, TypeVar
 
@@ -21,14 +22,15 @@ from bitext.documents.document import Document, Segment, Target, read_document
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_fragment import Elements, XmlFragment
+from bitext.languages import short_code
 from bitext.memory.translation_memory import Recall
 from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator, complete_alternatives
 from translucid.data.document_context import Source, lines_before
-from translucid.data.sentences import split_sentences
+from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.ground.errors import UserError
-from translucid.serving.catalog import AnyServed, ServedPivot
+from translucid.serving.catalog import AnyServed, Catalog, ServedPivot
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import as_server_errors, in_chunks, options_for, translate
 from translucid.serving.requests import RequestContext, RequestTask, off_the_loop
@@ -402,43 +404,31 @@ def _version(sentence: TextTranslation, rank: int) -> str:
 
 
 async def translate_tagged(
-    task: RequestTask, served: AnyServed, texts: Sequence[str], read: Callable[[str], Document], context: str = ""
+    task: RequestTask, served: AnyServed, texts: Sequence[str], elements: Elements | None = None, context: str = ""
 ) -> list[TextTranslation]:
-    """Translate texts with tags, each as a short document; everything but the text stays as it is.
+    """Translate HTML (whole pages or fragments) or XML fragments; everything but the text stays as it is.
 
     Args:
         task: the task of the request.
         served: the translator.
-        texts: texts with tags.
-        read: parses a text.
+        texts: texts with tags, each of which is a short document.
+        elements: describes the elements of XML; None for HTML.
         context: the text before each text, for a run with document context.
 
     Raises:
         UserError: a text can't be parsed.
-        ApiError: 503, the server is busy, or the translation took too long.
+        ApiError: 400, XML can't be parsed; 503, the server is busy, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
+
+    def read(text: str) -> Document:
+        if elements is not None:
+            return _fragment(text, elements)
+        # The byte order mark overrides an encoding that the page declares.
+        return read_document("text.html", BOM_UTF8 + text.encode(), (served.source, served.target))
+
     task.count(served, texts)
     return await task.run(lambda: fill(task.context, served, list(map(read, texts)), context))
-
-
-async def translate_html(
-    task: RequestTask, served: AnyServed, texts: Sequence[str], context: str = ""
-) -> list[TextTranslation]:
-    """Translate HTML, whole pages or fragments; raises the errors of `translate_tagged`."""
-    languages = served.source, served.target
-
-    def read(text: str) -> Document:  # the byte order mark overrides an encoding that the page declares
-        return read_document("text.html", BOM_UTF8 + text.encode(), languages)
-
-    return await translate_tagged(task, served, texts, read, context)
-
-
-async def translate_xml(
-    task: RequestTask, served: AnyServed, texts: Sequence[str], elements: Elements, context: str = ""
-) -> list[TextTranslation]:
-    """Translate XML fragments, of which `elements` describes the elements; raises the errors of `translate_tagged`."""
-    return await translate_tagged(task, served, texts, partial(_fragment, elements=elements), context)
 
 
 def _fragment(text: str, elements: Elements) -> XmlFragment:
@@ -446,3 +436,95 @@ def _fragment(text: str, elements: Elements) -> XmlFragment:
         return XmlFragment(text, elements)
     except UserError as error:
         raise ApiError(400, f"Tag handling parsing failed, please check input: {error}") from error
+
+
+FEW_LETTERS, SURE = 12, 90.0
+"""The language of a text with fewer letters counts as detected only with at least this percentage."""
+ELSEWHERE = 0.5
+"""If a language that is not served has at least this probability, the text is in none of the served ones."""
+
+
+def detect(text: str, languages: Sequence[str]) -> list[tuple[str, float]]:
+    """Return the languages with their probabilities in percent, the most probable first.
+
+    Args:
+        text: the text.
+        languages: the codes of the candidates; those that the language identifier does not know have probability 0.
+    """
+    return _among(_probabilities(text), languages)
+
+
+def detect_sources(texts: Sequence[str], languages: Sequence[str]) -> list[tuple[str, float]]:
+    """Return for each text the language from which to translate it, and its probability in percent.
+
+    The language of a text that is too short, or in a language that is not served, is the first one, with 0 percent.
+
+    Args:
+        texts: the texts.
+        languages: the codes of the candidates, at least one.
+    """
+    detected = []
+    for text in texts:
+        probabilities = _probabilities(text)
+        code, percent = _among(probabilities, languages)[0]
+        most_probable = max(probabilities, key=lambda language: probabilities[language], default="")
+        not_served = probabilities.get(most_probable, 0.0) >= ELSEWHERE and most_probable not in map(
+            short_code, languages
+        )
+        is_unsure = sum(map(str.isalpha, text)) < FEW_LETTERS and percent < SURE
+        if not_served or is_unsure:
+            code, percent = languages[0], 0.0
+        detected.append((code, percent))
+    return detected
+
+
+async def translate_from_any(
+    catalog: Catalog,
+    texts: Sequence[str],
+    source: str | None,
+    target: str,
+    translate: Callable[[AnyServed, list[str]], Awaitable[list[Result]]],
+    unchanged: Callable[[str], Result],
+) -> tuple[list[tuple[str, float]], list[Result]]:
+    """Translate texts, each from its own language; return their languages and the results, in order.
+
+    The languages are those of `detect_sources`; a source that is given has 100 percent.
+
+    Args:
+        catalog: the served models.
+        texts: the texts.
+        source: the language of all texts; that of each text is detected if None.
+        target: the target language.
+        translate: translates texts of one language.
+        unchanged: returns the result of a text that is in the target language already.
+
+    Raises:
+        ApiError: 400, no model translates from a language to the target.
+    """
+    if source is None:
+        languages = await run_in_threadpool(detect_sources, texts, catalog.candidates(target))
+    else:
+        languages = [(source, 100.0)] * len(texts)
+    codes = [code for code, _ in languages]
+
+    async def translate_language(code: str, batch: list[str]) -> list[Result]:
+        if code == target and code in catalog.languages:
+            return [unchanged(text) for text in batch]
+        return await translate(catalog.find(code, target), batch)
+
+    return languages, await by_language(texts, codes, translate_language)
+
+
+def _probabilities(text: str) -> dict[str, float]:
+    """Return the probabilities of all languages, by short code; none for a text without letters."""
+    if not any(map(str.isalpha, text)):
+        return {}
+    return language_probabilities(text[:2000])  # enough to tell, and a limit to the time
+
+
+def _among(probabilities: dict[str, float], languages: Sequence[str]) -> list[tuple[str, float]]:
+    """Return the languages with their probabilities in percent, renormalized over these languages."""
+    short_codes = list(map(short_code, languages))
+    total = sum(probabilities.get(short, 0.0) for short in set(short_codes)) or 1.0
+    percentages = [100 * probabilities.get(short, 0.0) / total for short in short_codes]
+    return sorted(zip(languages, percentages, strict=True), key=lambda item: -item[1])

@@ -18,8 +18,7 @@ from bitext.pair import Pair
 from translucid.kernels.machine import has_pytorch
 from translucid.models.kinds import page_sections, tasks
 from translucid.serving.catalog import AnyServed, ServedPivot, name_of
-from translucid.serving.detection import detect, translate_from_any
-from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.requests import (
     Call,
@@ -36,7 +35,7 @@ from translucid.serving.requests import (
     at_most,
     methods_of_server,
 )
-from translucid.serving.texts import TextTranslation, translate_html, translate_texts
+from translucid.serving.texts import TextTranslation, detect, translate_from_any, translate_tagged, translate_texts
 
 SUGGESTED = "suggested"
 """The origin that a translation memory stores with pairs that clients have suggested."""
@@ -133,7 +132,7 @@ class LibreTranslate(Handlers):
         async def translate(served: AnyServed, batch: list[str]) -> list[_Translated]:
             pivot = served.pivot if isinstance(served, ServedPivot) else None
             if fields.format == "html":  # without alternatives
-                results = await translate_html(task, served, batch)
+                results = await translate_tagged(task, served, batch)
             else:
                 results = await translate_texts(task, served, batch, alternatives, with_confidence=fields.confidence)
             return [(result, pivot) for result in results]

@@ -20,7 +20,6 @@ from bitext.documents.markup.html_elements import NUMBERED_NAME
 from bitext.documents.xml.xml_fragment import Elements
 from bitext.languages import usual_code
 from translucid.serving.catalog import AnyServed
-from translucid.serving.detection import detect_sources, translate_from_any
 from translucid.serving.requests import (
     Call,
     Choice,
@@ -32,7 +31,13 @@ from translucid.serving.requests import (
     are_texts,
     refused,
 )
-from translucid.serving.texts import by_language, translate_html, translate_texts, translate_xml
+from translucid.serving.texts import (
+    by_language,
+    detect_sources,
+    translate_from_any,
+    translate_tagged,
+    translate_texts,
+)
 
 ALTERNATIVES = 3
 """The maximum number of alternatives in an answer of DeepLX."""
@@ -97,10 +102,9 @@ class ReadingTools(Handlers):
         source, target = catalog.usual_codes(fields.source_lang, fields.target_lang)
 
         async def translate(served: AnyServed, batch: list[str]) -> list[list[str]]:
-            if fields.tag_handling == "html":
-                results = await translate_html(task, served, batch)
-            elif fields.tag_handling == "xml":
-                results = await translate_xml(task, served, batch, Elements())
+            if fields.tag_handling:
+                elements = Elements() if fields.tag_handling == "xml" else None
+                results = await translate_tagged(task, served, batch, elements)
             else:
                 results = await translate_texts(task, served, batch, ALTERNATIVES)
             return [result.versions for result in results]
@@ -146,7 +150,7 @@ async def _translate_paragraphs(task: RequestTask, served: AnyServed, texts: lis
     """Translate texts, those with tags as HTML."""
 
     async def translate(kind: str, batch: list[str]) -> list[str]:
-        translate_batch = translate_html if kind == "html" else translate_texts
+        translate_batch = translate_tagged if kind == "html" else translate_texts
         results = await translate_batch(task, served, batch)
         return [result.versions[0] for result in results]
 

@@ -24,8 +24,7 @@ from bitext.documents.tagged_text import Mark, Side, TaggedText
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
 from translucid.serving.catalog import Served
-from translucid.serving.documents.document_job import Job, Row
-from translucid.serving.documents.document_jobs import DocumentJobs, needs_no_translation, served_with_terms
+from translucid.serving.documents import DocumentJobs, Job, Row, needs_no_translation, served_with_terms
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.requests import (

@@ -29,7 +29,6 @@ from translucid.inspection.rendering.html import beam_record
 from translucid.inspection.words import WordMap, word_spans
 from translucid.layers.variants import Method
 from translucid.serving.catalog import AnyServed, Served, ServedPivot
-from translucid.serving.detection import detect
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.requests import Call, ContrastFields, Handlers, RequestContext, RequestTask
@@ -44,7 +43,7 @@ from translucid.serving.routes.inspection_fields import (
     PictureFields,
     SentenceFields,
 )
-from translucid.serving.texts import queue_sentences, sentences_of, split_texts
+from translucid.serving.texts import detect, queue_sentences, sentences_of, split_texts
 from translucid.terminology.matching import missing_terms
 
 if TYPE_CHECKING:

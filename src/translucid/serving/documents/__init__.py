@@ -1,1 +1,0 @@
-"""The documents that a server translates: jobs, their files and their results."""

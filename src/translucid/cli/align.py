@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
-from translucid.cli.run_kinds import configuration_of
+from translucid.cli.run_kinds import configuration_of, translator_of
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
@@ -115,15 +115,14 @@ def _by_attention(
     run: Path, reverse: Path | None, files: Sequence[str], languages: Languages, changes: dict[str, Any], device: str
 ) -> list[Links]:
     """Return the links that are read from the attention; `changes`: the given options, None for those of the run."""
-    from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import AlignmentOptions
     from translucid.runs.corpus_files import pairs_of
     from translucid.runs.settings import without_none
 
     engine: EngineName = "torch" if has_pytorch() else "ctranslate2"
-    forward = Translator.load(run, device, engine, source=languages[0], target=languages[1])
+    forward = translator_of(run, languages, device, engine)
     texts = list(pairs_of(forward.configuration.data, *files))
-    backward = Translator.load(reverse, device, engine) if reverse else None
+    backward = translator_of(reverse, (None, None), device, engine) if reverse else None
     changes = without_none(changes)
     if changes.get("method") == "contributions":
         require_pytorch("--method contributions")

@@ -17,7 +17,7 @@ from bitext.readers.lines import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.printing import print_json, print_scores
-from translucid.cli.run_kinds import configuration_of
+from translucid.cli.run_kinds import configuration_of, translator_of
 from translucid.data.readers.corpus import read_lines, read_pairs, references_of, sources_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -154,11 +154,7 @@ class References(NamedTuple):
 
 
 def _references(pairs: Sequence[Pair], data: TestSet, scoring: Scoring, language: str | None) -> References:
-    """Read the references.
-
-    Raises:
-        UserError: a file can't be read.
-    """
+    """Read the references."""
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
 
     sets = without_blank([*references_of(pairs), *(list(read_lines(file)) for file in data.reference or [])])
@@ -176,9 +172,6 @@ def _seen_reports(
     """Return how much of a test set was in the training text of each system, by name.
 
     The others, which are scored, are the pairs of which no system has seen a side.
-
-    Raises:
-        UserError: an index is damaged.
     """
     from translucid.data.seen_sentences import SeenSentences
     from translucid.evaluation.report import SeenReport
@@ -238,11 +231,7 @@ class Given(NamedTuple):
 
 
 def _systems(systems: Sequence[Path], names: Sequence[str] | None) -> list[Given]:
-    """Return the systems with their names.
-
-    Raises:
-        UserError: there is one system with a single run, or there are more or fewer names than systems.
-    """
+    """Return the systems with their names."""
     from translucid.interop.run_resolution import resolve_run, seeds_of
 
     if names and len(names) != len(systems):
@@ -258,11 +247,7 @@ def _systems(systems: Sequence[Path], names: Sequence[str] | None) -> list[Given
 
 
 def _by_direction(options: DataOptions, files: Sequence[str]) -> dict[Languages, list[Pair]]:
-    """Return the pairs of the test files, by direction if the systems are multilingual.
-
-    Raises:
-        UserError: a file does not name its languages, and another one does.
-    """
+    """Return the pairs of the test files, by direction if the systems are multilingual."""
     from translucid.runs.corpus_files import corpora_of, pairs_of
 
     corpora = corpora_of(options, files) if options.tokenizer.languages else []
@@ -292,9 +277,6 @@ def _compare_directions(
 
     A file of translations has those of all directions, in the order of the test files. `seen` gets what was in the
     training text, by direction and system.
-
-    Raises:
-        UserError: an option is for a single direction, or a system does not have a direction.
     """
     from translucid.data.readers.corpus import label
     from translucid.evaluation.system_table import DirectionTable, System, system_table
@@ -333,11 +315,7 @@ def _compare_directions(
 
 
 def _refuse_without_effect(as_table: bool, data: TestSet, scoring: Scoring) -> None:
-    """Check that no option is given that a table ignores.
-
-    Raises:
-        UserError: an option is for the comparison of two systems, or excludes --format.
-    """
+    """Check that no option is given that a table ignores."""
     if scoring.as_json and scoring.table != "text":
         raise UserError("--json and --format do not go together", fix="Leave one of them out.")
     if not as_table:
@@ -349,11 +327,7 @@ def _refuse_without_effect(as_table: bool, data: TestSet, scoring: Scoring) -> N
 
 
 def _data_of(systems: Sequence[Given]) -> DataOptions:
-    """Return how runs read pairs, or the default if all systems are files.
-
-    Raises:
-        UserError: a run does not translate, or has another direction than the first one.
-    """
+    """Return how runs read pairs, or the default if all systems are files."""
     from translucid.runs.data_options import DataOptions
 
     first_options: DataOptions | None = None
@@ -381,9 +355,6 @@ def _prepared(
     """Load the tokenizer; return a function that compares named translations.
 
     The function returns all about two systems, or a table of several.
-
-    Raises:
-        UserError: the tokenizer is unknown or not installed.
     """
     from translucid.evaluation.breakdown import frequencies, split_words
     from translucid.evaluation.comparing import compare
@@ -418,28 +389,18 @@ def _prepared(
 def _output(
     system: Path, pairs: Sequence[Pair], translation: Translation, languages: Languages, log: Console
 ) -> list[str]:
-    """Return the translations of a run, or read those of another system.
-
-    Raises:
-        UserError: a file has another number of lines than the test set.
-    """
+    """Return the translations of a run, or read those of another system."""
     from translucid.api.evaluation.scoring import translated
-    from translucid.api.translator import Translator
 
     if not system.is_dir():
         return _lines_of(system, len(pairs))
-    source, target = languages
-    translator = Translator.load(system, translation.device, translation.engine, source=source, target=target)
+    translator = translator_of(system, languages, translation.device, translation.engine)
     options = translator.configuration.decoding_with({"beam": translation.beam})
     return translated(translator, pairs, options, split=translation.lines == "sentences", console=log)
 
 
 def _lines_of(file: Path, sentences: int) -> list[str]:
-    """Return the translations of a file.
-
-    Raises:
-        UserError: it has another number of lines than the test set.
-    """
+    """Return the translations of a file."""
     lines = list(read_lines(file))
     if len(lines) != sentences:
         what = f"has {len(lines):,} lines, the test set {sentences:,} sentences"

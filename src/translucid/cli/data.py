@@ -21,7 +21,7 @@ from bitext.readers.lines import DAMAGED, damaged, refuse_twice, unpacked
 from translucid.cli import option
 from translucid.cli.arguments import input_bytes, pair_up, refuse_to_replace
 from translucid.cli.printing import print_json, print_scores
-from translucid.cli.run_kinds import configuration_of
+from translucid.cli.run_kinds import configuration_of, translator_of
 from translucid.data.readers.corpus import BadLines, CorpusName, label, read_pairs
 from translucid.ground.atomic import output, write_output
 from translucid.ground.console import Console, progress_bar, table_of
@@ -142,11 +142,7 @@ def clean(
 
 
 def _languages(files: Sequence[str], rules: Rules) -> Languages:
-    """Return the languages that the options or the file names specify; None for a language that neither specifies.
-
-    Raises:
-        UserError: the files are of several pairs of languages.
-    """
+    """Return the languages that the options or the file names specify; None for a language that neither specifies."""
     file_languages = {CorpusName.parse(file).languages for file in files} - {None}
     if len(file_languages) > 1:
         pairs = ", ".join(sorted(label(languages) for languages in file_languages if languages))
@@ -183,10 +179,9 @@ def _sort(
 
 def surprise_of(run: Path, device: str) -> CrossEntropy:
     """Return a function from pairs to their negative log-probabilities; None for a pair that can't be scored."""
-    from translucid.api.translator import Translator
     from translucid.decoding.pair_scores import score_pairs
 
-    translator = Translator.load(run, device, "torch")
+    translator = translator_of(run, (None, None), device, "torch")
 
     def surprise(pairs: Sequence[Pair]) -> list[float | None]:
         surprises: list[float | None] = []
@@ -242,14 +237,6 @@ class Files(NamedTuple):
     lines: option.Lines = "sentences"
 
 
-class Execution(NamedTuple):
-    """Execution."""
-
-    device: option.Device = "auto"
-    engine: option.Engine = "auto"
-    workers: option.Workers = None
-
-
 def back_translate(
     run: option.Run,
     *,
@@ -257,7 +244,7 @@ def back_translate(
     search: option.Search,
     sampling: option.Sampling,
     languages: option.Languages,
-    execution: Execution,
+    execution: option.Execution,
 ) -> None:
     """Make sentence pairs from monolingual text of the target language: a model of the reverse direction translates it.
 

@@ -125,14 +125,6 @@ class Student(NamedTuple):
     ] = None
 
 
-class Execution(NamedTuple):
-    """Execution."""
-
-    device: option.Device = "auto"
-    engine: option.Engine = "auto"
-    workers: option.Workers = None
-
-
 @with_examples(__doc__)
 def distill(
     context: typer.Context,
@@ -147,7 +139,7 @@ def distill(
     teaching: Teaching,
     student: Student,
     languages: option.Languages,
-    execution: Execution,
+    execution: option.Execution,
 ) -> None:
     """Train a small, fast student on the translations of a teacher (knowledge distillation).
 
@@ -167,7 +159,7 @@ def _request(
     teaching: Teaching,
     student: Student,
     languages: option.Languages,
-    execution: Execution,
+    execution: option.Execution,
 ) -> Request:
     from translucid.distillation.request import Bounds, Request
     from translucid.runs.settings import without_none

@@ -136,11 +136,7 @@ def _same(first: Path, second: Path) -> bool:
 
 
 def _make_folder_of(file: Path | None) -> None:
-    """Make the folder of an output.
-
-    Raises:
-        UserError: it can't be made.
-    """
+    """Make the folder of an output."""
     if file is None:
         return
     try:

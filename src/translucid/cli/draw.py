@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.run_kinds import configuration_of, view_of
+from translucid.cli.run_kinds import configuration_of, translator_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import PICTURES, refuse_untranslated
@@ -51,11 +51,10 @@ def attention(
     if view := view_of(configuration_of(run).model.reads, "draw attention"):
         _save(view(run, text, layer, kind), out)
         return
-    from translucid.api.translator import Translator
     from translucid.decoding.maps import chosen_maps
     from translucid.inspection.plots import draw_attention, draw_heads
 
-    translator = Translator.load(run, source=source_language, target=target_language)
+    translator = translator_of(run, (source_language, target_language))
     chosen_maps(translator.inspector.heads, kind, layer)
     pieces = translator.translate(text).inspected
     refuse_untranslated(pieces)
@@ -83,13 +82,12 @@ def mask(
         translucid draw mask runs/demo "I like soccer" "They are going to the beach" --kind padding --out padding.png
     """
     _refuse_blank(*texts)
-    from translucid.api.translator import Translator
     from translucid.inspection.plots.heatmaps import draw_batch_mask
 
     if view := view_of(configuration_of(run).model.reads, "draw mask"):
         _save(view(run, texts, kind), out)
         return
-    translator = Translator.load(run, source=source_language, target=target_language)
+    translator = translator_of(run, (source_language, target_language))
     # Only a Transformer masks its decoder.
     if kind != "padding" and translator.configuration.model.kind == "recurrent":
         what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
@@ -142,13 +140,12 @@ def beam(
         translucid draw beam runs/eyes photograph.jpg --out beam.svg
     """
     _refuse_blank(text)
-    from translucid.api.translator import Translator
     from translucid.inspection.plots import draw_beam
 
     if view := view_of(configuration_of(run).model.reads, "draw beam"):
         trace = view(run, text, width)
     else:
-        translator = Translator.load(run, engine="torch", source=source_language, target=target_language)
+        translator = translator_of(run, (source_language, target_language), engine="torch")
         trace = translator.inspector.trace(text, width)
     _save(draw_beam(trace), out)
 

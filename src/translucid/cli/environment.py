@@ -12,6 +12,7 @@ from translucid.cli.renamed import renamed_variable, variable_part
 from translucid.ground.errors import UPGRADING, UserError, nearest
 
 PREFIX = "TRANSLUCID"
+SERVER = "serve"
 SHARED = ("--device", "--engine")
 """Options with the same meaning in all commands; `TRANSLUCID_DEVICE` sets one for all commands."""
 
@@ -33,8 +34,9 @@ _SERVICE_PORT = re.compile(r"(tcp|udp|sctp)://\S+:\d+")
 def apply_environment(command: Any, path: str = PREFIX) -> None:
     """Name a variable for each option of a command and its subcommands, and say so in the help.
 
-    `TRANSLUCID_DATA_STATS_SKIP_BAD=1` is `translucid data stats --skip-bad`. Options in the command line take
-    precedence. Options that name their own variable, such as those of `serve`, keep it.
+    `TRANSLUCID_DATA_STATS_SKIP_BAD=1` is `translucid data stats --skip-bad`; only the variables of `serve` do not name
+    their command, and its help shows them. Options in the command line take precedence. Options that name their own
+    variable keep it.
 
     Args:
         command: a command of Typer, or a group of commands.
@@ -42,17 +44,17 @@ def apply_environment(command: Any, path: str = PREFIX) -> None:
     """
     if isinstance(command, TyperGroup):
         for name, subcommand in command.commands.items():
-            apply_environment(subcommand, f"{path}_{variable_part(name)}")
+            apply_environment(subcommand, path if name == SERVER else f"{path}_{variable_part(name)}")
         return
     options = [option for option in command.params if isinstance(option, TyperOption) and not option.envvar]
     # The longest name of an option is its long form.
     for option in options:
         flag = max(option.opts, key=len)
         option.envvar = [f"{path}_{variable_part(flag)}"]
-        if flag in SHARED:
+        if flag in SHARED and path != PREFIX:
             option.envvar.append(f"{PREFIX}_{variable_part(flag)}")
-        option.show_envvar = False
-    if options:
+        option.show_envvar = path == PREFIX
+    if options and path != PREFIX:
         flag = max(options[0].opts, key=len)
         command.epilog = f"Every option can stand in the environment: `{flag}` as `{path}_{variable_part(flag)}`."
 

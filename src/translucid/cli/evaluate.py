@@ -251,11 +251,7 @@ def _evaluate_translations(
 def _with_direction(
     configuration: Configuration, first_step: FirstStep | None, test: list[str]
 ) -> tuple[Configuration, bool]:
-    """Return the configuration for the direction of a test set, and whether the test set has several directions.
-
-    Raises:
-        UserError: the test set has other languages than those that were chosen.
-    """
+    """Return the configuration for the direction of a test set, and whether the test set has several directions."""
     from translucid.runs.corpus_files import corpora_of
 
     if first_step or not configuration.data.tokenizer.languages:

@@ -29,7 +29,7 @@ from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
-from translucid.cli.run_kinds import configuration_of, view_of
+from translucid.cli.run_kinds import configuration_of, translator_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import PAGES, refuse_untranslated
@@ -119,7 +119,6 @@ def _explain_translation(
     run: Path, text: str, options: Explanation, languages: option.Languages, *, as_json: bool
 ) -> None:
     from translucid.api.translation import SentenceInContext
-    from translucid.api.translator import Translator
     from translucid.inspection.explain import compare_with_random, contrast, explain
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.explanation import record
@@ -129,9 +128,7 @@ def _explain_translation(
     k, target = options.k or 1, options.target
     if not text.strip() or (target is not None and not target.strip()):
         raise UserError("there are no words to explain", fix="Give a text with words in it.")
-    translator = Translator.load(
-        run, options.device, source=languages.source_language, target=languages.target_language
-    )
+    translator = translator_of(run, languages, options.device)
     if options.method == "attention" and not translator.inspector.has_cross_attention:
         raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
     console = Console()

@@ -10,12 +10,13 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
-from translucid.cli.run_kinds import configuration_of
+from translucid.cli.run_kinds import configuration_of, translator_of
 from translucid.engines import ALLOWED
 from translucid.ground.atomic import refuse_overwrite
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
+from translucid.models.kinds import resolved
 
 if TYPE_CHECKING:
     from bitext.pair import Pair
@@ -30,6 +31,14 @@ _MEASURED = 1000
 
 SINGLE_DIRECTION = ("marian", "firefox", "web")
 """The formats that multilingual models can't have."""
+MARKERS = {
+    "ctranslate2": "translucid.engines.ctranslate2.convert:MARKER",
+    "firefox": "translucid.interop.firefox_export:MARKER",
+    "marian": "translucid.interop.marian_export:MARKER",
+    "onnx": "translucid.interop.onnx_export:MARKER",
+    "web": "translucid.interop.web.export:MARKER",
+}
+"""The file by which a folder of a format is recognized, and may be replaced, and the name of its kind."""
 
 
 def export(
@@ -68,7 +77,6 @@ def export(
 
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
-    from translucid.api.translator import Translator
     from translucid.runs.corpus_files import pairs_of
 
     languages = source_language, target_language
@@ -78,7 +86,12 @@ def export(
         _to_huggingface(run, out, languages, overwrite)
         return
     # This is checked before the model is loaded.
-    refuse_overwrite(out, overwrite, *_mark_of(to))
+    if to == "onnx":
+        from translucid.engines.onnx.conventions import refuse_without_packages
+        from translucid.interop.onnx_export import PURPOSE
+
+        refuse_without_packages(PURPOSE)
+    refuse_overwrite(out, overwrite, *resolved(MARKERS[to]))
     configuration = configuration_of(run)
     if to in SINGLE_DIRECTION and configuration.data.tokenizer.languages:
         what = f"is multilingual, and a folder of --to {to} has no language pieces"
@@ -88,7 +101,7 @@ def export(
     pairs = list(pairs_of(data, *pair_up(check or [])))
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
-    translator = Translator.load(run, "cpu", "torch", source=source_language, target=target_language)
+    translator = translator_of(run, languages, "cpu", "torch")
     write = {
         "onnx": _to_onnx,
         "marian": _to_marian,
@@ -98,28 +111,6 @@ def export(
     }[to]
     write(_Request(run, out, quantization, translator, pairs, overwrite))
     Console(stderr=True).print(f"written: {out}")
-
-
-def _mark_of(to: str) -> tuple[str, str]:
-    """Return the file by which a folder is recognized as an export, which may be replaced, and its description.
-
-    Raises:
-        UserError: a package that writes the format is missing.
-    """
-    if to == "marian":
-        from translucid.interop.marian_export import MARKER
-    elif to == "firefox":
-        from translucid.interop.firefox_export import MARKER
-    elif to == "web":
-        from translucid.interop.web.export import MARKER
-    elif to == "onnx":
-        from translucid.engines.onnx.conventions import refuse_without_packages
-        from translucid.interop.onnx_export import MARKER, PURPOSE
-
-        refuse_without_packages(PURPOSE)
-    else:
-        from translucid.engines.ctranslate2.convert import MARKER
-    return MARKER
 
 
 @dataclass(frozen=True)
@@ -319,11 +310,7 @@ def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | Non
 
 
 def _refuse_edited(torch_engine: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
-    """Check that a Transformer computes the same as it would in other toolkits.
-
-    Raises:
-        UserError: its equations were edited, so that the exported model would translate differently.
-    """
+    """Check that a Transformer computes the same as it would in other toolkits."""
     from translucid.engines.agreement import refuse_disagreement
     from translucid.engines.ctranslate2.conventions import is_supported
     from translucid.engines.ctranslate2.searching import CTranslate2Engine

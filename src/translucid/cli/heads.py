@@ -19,7 +19,7 @@ from typer import Option
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.printing import print_scores, with_examples
-from translucid.cli.run_kinds import configuration_of
+from translucid.cli.run_kinds import configuration_of, translator_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import PICTURES
@@ -60,7 +60,6 @@ def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: o
     """
     from bitext.pair import Pair
     from translucid.api.evaluation.heads import head_report
-    from translucid.api.translator import Translator
     from translucid.runs.corpus_files import pairs_of
 
     configuration = configuration_of(run)
@@ -70,8 +69,7 @@ def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: o
         raise UserError(what, file=run, fix=fix)
     configuration = configuration.between(*languages)
     options = configuration.decoding_with({"beam": measuring.beam})
-    source, target = languages
-    translator = Translator.load(run, measuring.device, "torch", source=source, target=target)
+    translator = translator_of(run, languages, measuring.device, "torch")
     pairs: list[Pair] = list(pairs_of(configuration.data, *pair_up(measuring.valid)))[: measuring.sentences]
     report = head_report(translator, pairs, options, mean=measuring.mean, console=Console(stderr=True))
     print_scores(report, as_json=output.as_json)

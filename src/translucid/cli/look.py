@@ -38,7 +38,7 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
-from translucid.cli.run_kinds import configuration_of, view_of
+from translucid.cli.run_kinds import configuration_of, translator_of, view_of
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import ENDINGS, refuse_untranslated
@@ -149,15 +149,12 @@ def look(
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
     saving.refuse_impossible()
-    flags = option.changed_flags(view, saving)
-    refuse_unsuitable("look", flags, f"--method {view.method}")
-    if view.lens:
-        refuse_unsuitable("look", flags, "--lens", f"--lens {view.lens}")
-        if view.lens == "decoder" and saving.save and saving.save.suffix.lower() not in _KINDS:
-            fix = "End it in .html or .json."
-            raise UserError("is no kind that translations are saved as", file=saving.save, fix=fix)
-    reads = configuration_of(run).model.reads
-    refuse_unsuitable("look", flags, reads, f"{reads}, --method {view.method}")
+    reads, method = configuration_of(run).model.reads, f"--method {view.method}"
+    lenses = ["--lens", f"--lens {view.lens}"] if view.lens else []
+    refuse_unsuitable("look", option.changed_flags(view, saving), method, *lenses, reads, f"{reads}, {method}")
+    if view.lens == "decoder" and saving.save and saving.save.suffix.lower() not in _KINDS:
+        fix = "End it in .html or .json."
+        raise UserError("is no kind that translations are saved as", file=saving.save, fix=fix)
     if other := view_of(reads, "look"):
         other(run, text, view, saving.save)
         return
@@ -217,10 +214,7 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
 
 def _load(run: Path, view: View, languages: option.Languages, engine: EngineName = "auto") -> Translator:
     """Load the translator, without the heads that are off."""
-    from translucid.api.translator import Translator
-
-    source, target = languages
-    translator = Translator.load(run, view.device, "torch" if view.ablate else engine, source=source, target=target)
+    translator = translator_of(run, languages, view.device, "torch" if view.ablate else engine)
     return translator.ablated(*view.ablate) if view.ablate else translator
 
 

@@ -288,11 +288,7 @@ def remove(
 
 
 def _open_for_writing(memory: Path) -> TranslationMemory:
-    """Open a memory to change its entries; unlike with `add`, it must exist.
-
-    Raises:
-        UserError: the file is no memory, or does not exist.
-    """
+    """Open a memory to change its entries; unlike with `add`, it must exist."""
     from bitext.memory.database import ENDING, is_database
     from bitext.memory.translation_memory import TranslationMemory
 

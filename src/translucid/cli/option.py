@@ -190,6 +190,14 @@ class Sampling(NamedTuple):
         return {**self._asdict(), "sample": True if is_sampling else None}
 
 
+class Execution(NamedTuple):
+    """Execution."""
+
+    device: Device = "auto"
+    engine: Engine = "auto"
+    workers: Workers = None
+
+
 class TermTreatment(StrEnum):
     """A value of `--terms-mode`."""
 

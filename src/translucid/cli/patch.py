@@ -19,12 +19,10 @@ from typer import Argument, Option
 from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.printing import print_json, with_examples
-from translucid.cli.run_kinds import configuration_of
+from translucid.cli.run_kinds import configuration_of, translator_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import PAGES
-
-"""The formats in which the result is saved."""
 
 
 class Choice(NamedTuple):
@@ -70,7 +68,6 @@ def patch(
 
     Source words are paired by position, or equal words if one sentence has more words; otherwise give --pairs.
     """
-    from translucid.api.translator import Translator
     from translucid.inspection.patching import read_pairs, terminal_view
     from translucid.inspection.rendering.saving import save_patching
 
@@ -81,9 +78,7 @@ def patch(
     refuse_file_names([clean, other])
     words = _words(choice.words)
     pairs = None if choice.pairs is None else read_pairs(choice.pairs)
-    translator = Translator.load(
-        run, choice.device, "torch", source=languages.source_language, target=languages.target_language
-    )
+    translator = translator_of(run, languages, choice.device, "torch")
     patching = translator.inspector.patch(clean, other, words, target=choice.target, pairs=pairs)
     if output.save:
         save_patching(patching, output.save)
@@ -97,11 +92,7 @@ def patch(
 
 
 def _words(text: str | None) -> tuple[str, str] | None:
-    """Read the words `a/b`.
-
-    Raises:
-        UserError: the text has another form, or the words are equal.
-    """
+    """Read the words `a/b`."""
     if text is None:
         return None
     clean_word, _, other_word = map(str.strip, text.partition("/"))

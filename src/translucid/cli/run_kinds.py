@@ -1,4 +1,4 @@
-"""Loading of a run by what its model reads."""
+"""Loading of a run by what its model reads, and of its translator."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from translucid.models.kinds import resolved, task_of
 if TYPE_CHECKING:
     from bitext.languages import Languages
     from translucid.api.pivot_translator import FirstStep
+    from translucid.api.translator import Translator
+    from translucid.engines.choosing import EngineName
     from translucid.runs.configuration import Configuration
 
 
@@ -24,6 +26,18 @@ def configuration_of(run: Path, reads: str | None = None) -> Configuration:
     from translucid.runs.run_folder import RunFolder
 
     return RunFolder(run).configuration(reads)
+
+
+def translator_of(run: Path, languages: Languages, device: str = "auto", engine: EngineName = "auto") -> Translator:
+    """Load the translator of a run between two languages; None is the run's own.
+
+    Raises:
+        UserError: it is no run that translates, or does not have these languages.
+    """
+    from translucid.api.translator import Translator
+
+    source, target = languages
+    return Translator.load(run, device, engine, source=source, target=target)
 
 
 def steps_of(run: Path, pivot: str | None, languages: Languages) -> tuple[FirstStep | None, Configuration]:

@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
+from translucid.cli.run_kinds import translator_of
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 
@@ -53,17 +54,15 @@ def score(
         translucid score runs/context passages.jsonl --contrast
     """
     from translucid.api.evaluation.scoring import index_of
-    from translucid.api.translator import Translator
     from translucid.jobs.scoring_pairs import ScoredSum, score_lines
 
+    if contrast and (tokens or len(files) > 1):
+        raise UserError("--contrast takes one file and no --tokens", fix="Leave out the others.")
+    corpora = [] if contrast else pair_up(files)
+    translator = translator_of(run, (source_language, target_language), device, "torch")
     if contrast:
-        if tokens or len(files) > 1:
-            raise UserError("--contrast takes one file and no --tokens", fix="Leave out the others.")
-        translator = Translator.load(run, device, "torch", source=source_language, target=target_language)
         _score_contrasts(translator, files[0], output_format)
         return
-    corpora = pair_up(files)
-    translator = Translator.load(run, device, "torch", source=source_language, target=target_language)
     console = Console(stderr=True)
     total, index = ScoredSum(), index_of(translator)
     with progress_bar(console, "scoring", None) as advance:

@@ -25,10 +25,11 @@ import sys
 from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from typer import Argument, Option
 
+from translucid.cli import option
 from translucid.cli.printing import with_examples
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -48,18 +49,12 @@ _NONE = "none"
 """The value of `--hosts` and `--origins` that allows no others."""
 
 
-def _option(help_text: str, name: str, **options: Any) -> Any:
-    """Return an option that may also be set by an environment variable, TRANSLUCID_ and its name."""
-    flag = f"--{name.lower().replace('_', '-')}"
-    return Option(flag, help=help_text, envvar=f"TRANSLUCID_{name}", **options)
-
-
 class Address(NamedTuple):
     """Address."""
 
-    host: Annotated[str, _option("The address to listen on; 0.0.0.0 is the whole network.", "HOST")] = "127.0.0.1"
-    port: Annotated[int, _option("The port.", "PORT", min=1, max=65535)] = 5000
-    url_prefix: Annotated[str, _option("The prefix of every path, such as /translate-app.", "URL_PREFIX")] = ""
+    host: Annotated[str, Option(help="The address to listen on; 0.0.0.0 is the whole network.")] = "127.0.0.1"
+    port: Annotated[int, Option(help="The port.", min=1, max=65535)] = 5000
+    url_prefix: Annotated[str, Option(help="The prefix of every path, such as /translate-app.")] = ""
 
     @property
     def url(self) -> str:
@@ -72,41 +67,37 @@ class Access(NamedTuple):
     """Access."""
 
     api_keys: Annotated[
-        Path | None, _option("API keys with their limits, one per line; then a key is required.", "API_KEYS")
+        Path | None, Option(help="API keys with their limits, one per line; then a key is required.")
     ] = None
     hosts: Annotated[
         str,
-        _option(
-            "Host names that clients may use besides localhost: example.org,10.0.0.5; none, or * for any, "
-            "the default if --host is a network.",
-            "HOSTS",
+        Option(
+            help="Host names that clients may use besides localhost: example.org,10.0.0.5; none, or * for any, "
+            "the default if --host is a network."
         ),
     ] = ""
     origins: Annotated[
         str,
-        _option(
-            "Sites whose pages may use the API: https://example.org,https://other.example; none, or * for any, "
-            "the default if --host is a network.",
-            "ORIGINS",
+        Option(
+            help="Sites whose pages may use the API: https://example.org,https://other.example; none, or * for any, "
+            "the default if --host is a network."
         ),
     ] = ""
-    proxies: Annotated[str, _option("Proxies whose X-Forwarded-For is trusted: 127.0.0.1,10.0.0.0/8.", "PROXIES")] = ""
+    proxies: Annotated[str, Option(help="Proxies whose X-Forwarded-For is trusted: 127.0.0.1,10.0.0.0/8.")] = ""
 
 
 class Limits(NamedTuple):
     """Limits."""
 
-    characters: Annotated[int, _option("Maximum characters in one request.", "CHARACTERS", min=1)] = 5000
-    queue: Annotated[int, _option("Maximum waiting sentences; beyond them, status 503.", "QUEUE", min=1)] = 512
-    image_bytes: Annotated[int, _option("Maximum bytes of an image.", "IMAGE_BYTES", min=1000, max=32 << 20)] = 8 << 20
-    file_bytes: Annotated[int, _option("Maximum bytes of a document.", "FILE_BYTES", min=1000, max=32 << 20)] = 20 << 20
-    document_seconds: Annotated[float, _option("Maximum seconds for a document.", "DOCUMENT_SECONDS", min=1)] = 3600.0
-    seconds: Annotated[float, _option("Maximum seconds for any other request.", "SECONDS", min=0.1)] = 60.0
+    characters: Annotated[int, Option(help="Maximum characters in one request.", min=1)] = 5000
+    queue: Annotated[int, Option(help="Maximum waiting sentences; beyond them, status 503.", min=1)] = 512
+    image_bytes: Annotated[int, Option(help="Maximum bytes of an image.", min=1000, max=32 << 20)] = 8 << 20
+    file_bytes: Annotated[int, Option(help="Maximum bytes of a document.", min=1000, max=32 << 20)] = 20 << 20
+    document_seconds: Annotated[float, Option(help="Maximum seconds for a document.", min=1)] = 3600.0
+    seconds: Annotated[float, Option(help="Maximum seconds for any other request.", min=0.1)] = 60.0
     rate_limit: Annotated[
         str,
-        _option(
-            "Maximum requests of an address or key: 60/minute, 5000/day, or both, as 60/minute,5000/day.", "RATE_LIMIT"
-        ),
+        Option(help="Maximum requests of an address or key: 60/minute, 5000/day, or both, as 60/minute,5000/day."),
     ] = ""
 
     def quota(self) -> Quota:
@@ -130,24 +121,21 @@ class Limits(NamedTuple):
 class Models(NamedTuple):
     """Translation."""
 
-    memory: Annotated[Path | None, _option("A translation memory or corpus, for documents and tags.", "MEMORY")] = None
-    suggestions: Annotated[bool, _option("Add suggestions and corrections to the memory.", "SUGGESTIONS")] = False
-    terms: Annotated[Path | None, _option("A term list, which translations of the first model apply.", "TERMS")] = None
-    device: Annotated[str, _option("auto, cpu, cuda, cuda:1, mps.", "DEVICE")] = "auto"
-    engine: Annotated[
-        Literal["auto", "torch", "ctranslate2", "onnx"],
-        _option("Our own search in PyTorch, CTranslate2, ONNX Runtime, or the fastest that can do it.", "ENGINE"),
-    ] = "auto"
-    threads: Annotated[int | None, _option("Threads of all models; by default one per core.", "THREADS", min=1)] = None
+    memory: Annotated[Path | None, Option(help="A translation memory or corpus, for documents and tags.")] = None
+    suggestions: Annotated[bool, Option("--suggestions", help="Add suggestions and corrections to the memory.")] = False
+    terms: Annotated[Path | None, Option(help="A term list, which translations of the first model apply.")] = None
+    device: option.Device = "auto"
+    engine: option.Engine = "auto"
+    threads: Annotated[int | None, Option(help="Threads of all models; by default one per core.", min=1)] = None
 
 
 class Logs(NamedTuple):
     """Logs and metrics."""
 
     metrics: Annotated[
-        Literal["key", "open", "off"], _option("Who may read /metrics: users with a key, all, nobody.", "METRICS")
+        Literal["key", "open", "off"], Option(help="Who may read /metrics: users with a key, all, nobody.")
     ] = "key"
-    log_format: Annotated[Literal["text", "json", "off"], _option("The log of requests.", "LOG_FORMAT")] = "text"
+    log_format: Annotated[Literal["text", "json", "off"], Option(help="The log of requests.")] = "text"
 
 
 @with_examples(__doc__)
@@ -238,13 +226,13 @@ def _server_options(address: Address, access: Access, limits: Limits, logs: Logs
     )
 
 
-def _names(option: str, text: str, default: tuple[str, ...]) -> tuple[str, ...]:
+def _names(flag: str, text: str, default: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of a list; `none` is an empty one, and an empty text is the default."""
     names = _split_list(text)
     if _NONE not in names:
         return names or default
     if len(names) > 1:
-        raise UserError(f"{option} {text!r} has other values beside {_NONE}", fix="Leave one of them out.")
+        raise UserError(f"{flag} {text!r} has other values beside {_NONE}", fix="Leave one of them out.")
     return ()
 
 
@@ -271,9 +259,9 @@ def open_memory_of(
     """
     from translucid.serving.memory import ServerMemory
 
-    for option, file in (("--terms", terms), ("--memory", memory)):
+    for flag, file in (("--terms", terms), ("--memory", memory)):
         if file and not catalog.models:
-            raise UserError(f"{option} is for translators", fix="Leave it out.")
+            raise UserError(f"{flag} is for translators", fix="Leave it out.")
     if memory is None:
         return None
     return ServerMemory.open(memory, next(iter(catalog)).pair, grows=grows)

@@ -120,11 +120,7 @@ def _risk_candidates(ranking: str | None) -> int | None:
 
 
 def _resolved_ranking(context: Context, ranking: str | None) -> str | None:
-    """Resolve the run of a ranking, unless it is minimum Bayes risk.
-
-    Raises:
-        UserError: it is no run, or there are too few or too many hypotheses.
-    """
+    """Resolve the run of a ranking, unless it is minimum Bayes risk."""
     candidates = _risk_candidates(ranking)
     if candidates is not None:
         if not 2 <= candidates <= 1000:

@@ -241,6 +241,14 @@ def atomic_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+@contextmanager
+def export_folder(out: Path, overwrite: bool, marker: str, kind: str) -> Iterator[Path]:
+    """Yield a folder that becomes `out` as with `atomic_folder`, after the checks of `refuse_overwrite`."""
+    refuse_overwrite(out, overwrite, marker, kind)
+    with atomic_folder(out) as folder:
+        yield folder
+
+
 def replace_folder(new: Path, out: Path) -> None:
     """Replace a folder by another.
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import Shortlist
-from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
+from translucid.ground.atomic import export_folder, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.marian import CONFIGURATION, Item, layers, model_file, quantized, shortlist_file, units
@@ -100,10 +100,9 @@ def export_firefox(
         UserError: Firefox's engines can't run the model, a language is unknown, or the folder exists already or can't
             be written.
     """
-    refuse_overwrite(out, overwrite, *MARKER)
-    refuse_other_models(model, tokenizer)
-    names = Names.of(languages)
-    with atomic_folder(out) as folder:
+    with export_folder(out, overwrite, *MARKER) as folder:
+        refuse_other_models(model, tokenizer)
+        names = Names.of(languages)
         write_atomically(folder / names.model, model_file(_items(model, tokenizer, factors)))
         write_atomically(folder / names.vocabulary, reordered(tokenizer.models[0]))
         if shortlist:

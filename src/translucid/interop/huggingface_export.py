@@ -31,7 +31,7 @@ from torch import Tensor
 from bitext.languages import Languages
 from bitext.reading import read_at_most
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
-from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
+from translucid.ground.atomic import export_folder, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.interop.hub import FAIRSEQ
@@ -95,18 +95,17 @@ def export_huggingface(
     Raises:
         UserError: the model is of a kind that can't be exported, or the folder exists already or can't be written.
     """
-    refuse_overwrite(out, overwrite, *MARKER)
-    kind = _kind(configuration)
-    options = configuration.model
-    assert isinstance(options, TransformerOptions)
-    tensors = {name: tensor.detach().float().cpu() for name, tensor in model.state_dict().items()}
-    if options.positions == "sinusoidal":
-        tensors = sines_first(tensors, options.width)
-    rows = _rows(kind, tokenizer, configuration, options, tensors)
-    longest = max(configuration.data.max_tokens, 512)
-    languages = configuration.data.languages
-    pieces = configuration.data.tokenizer.languages
-    with atomic_folder(out) as folder:
+    with export_folder(out, overwrite, *MARKER) as folder:
+        kind = _kind(configuration)
+        options = configuration.model
+        assert isinstance(options, TransformerOptions)
+        tensors = {name: tensor.detach().float().cpu() for name, tensor in model.state_dict().items()}
+        if options.positions == "sinusoidal":
+            tensors = sines_first(tensors, options.width)
+        rows = _rows(kind, tokenizer, configuration, options, tensors)
+        longest = max(configuration.data.max_tokens, 512)
+        languages = configuration.data.languages
+        pieces = configuration.data.tokenizer.languages
         if kind == "m2m_100":
             names = sorted(pieces.values(), key=rows["target"].vocabulary.__getitem__)
             save_fairseq(folder, tokenizer, rows["target"], names, longest=longest, languages=languages)

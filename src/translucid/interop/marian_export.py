@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
+from translucid.ground.atomic import export_folder, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.imported import separated
@@ -45,9 +45,8 @@ def export_marian(model: SequenceModel, tokenizer: Tokenizer, out: Path, *, beam
     Raises:
         UserError: Marian computes another function than this model, or the folder exists already or can't be written.
     """
-    refuse_overwrite(out, overwrite, *MARKER)
-    refuse_other_functions(model, tokenizer)
-    with atomic_folder(out) as folder:
+    with export_folder(out, overwrite, *MARKER) as folder:
+        refuse_other_functions(model, tokenizer)
         _save(model, tokenizer, folder, beam)
 
 

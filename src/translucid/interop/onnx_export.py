@@ -22,7 +22,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions, length_limit
 from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.onnx.conventions import AFTER, DECODER, ENCODER, IDS, LOGITS, TOKENS, refuse_without_packages
-from translucid.ground.atomic import atomic_folder, refuse_overwrite, replace, write_atomically
+from translucid.ground.atomic import export_folder, replace, write_atomically
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,15 +68,16 @@ def export_onnx(
             exists already or can't be written.
     """
     refuse_without_packages(PURPOSE)
-    refuse_overwrite(out, overwrite, *MARKER)
-    from translucid.engines.onnx.convert import TranslatorGraphs, positions_of
+    with export_folder(out, overwrite, *MARKER) as folder:
+        from translucid.engines.onnx.convert import TranslatorGraphs, positions_of
 
-    graphs = TranslatorGraphs(model)
-    size = 4 * sum(weights.numel() for weights in model.parameters())
-    if size > LARGEST:
-        fix = "Use `export_ctranslate2`."
-        raise UserError(f"the model's weights take {size / 1e9:.1f} GB, a file of ONNX holds 2 GB", file=out, fix=fix)
-    with atomic_folder(out) as folder:
+        graphs = TranslatorGraphs(model)
+        size = 4 * sum(weights.numel() for weights in model.parameters())
+        if size > LARGEST:
+            fix = "Use `export_ctranslate2`."
+            raise UserError(
+                f"the model's weights take {size / 1e9:.1f} GB, a file of ONNX holds 2 GB", file=out, fix=fix
+            )
         graphs.save_encoder(folder / ENCODER)
         graphs.save_decoder(folder / DECODER)
         if quantization == "int8":

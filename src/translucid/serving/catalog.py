@@ -557,11 +557,7 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def _languages_and_folder(argument: str) -> tuple[Label, str]:
-    """Return the languages and the folder of an argument such as `en-es=FOLDER` or `FOLDER`.
-
-    Raises:
-        UserError: the text before the folder does not name two languages.
-    """
+    """Return the languages and the folder of an argument such as `en-es=FOLDER` or `FOLDER`."""
     label, equals, folder = argument.partition("=")
     if not equals or Path(argument).exists():  # the path of a folder may contain `=`
         return (None, None), argument

@@ -233,11 +233,7 @@ class AgentTools:
         return catalog.find(source_code, target_code)
 
     def _codes(self, source: str, target: str) -> tuple[str | None, str]:
-        """Return our codes of two languages, given their codes or English names; no source if it is `auto` or empty.
-
-        Raises:
-            ApiError: 400, no translator has one of the languages on its side.
-        """
+        """Return our codes of two languages, given their codes or English names; no source if it is `auto` or empty."""
         codes = {name_of(code).casefold(): code for code in self.context.catalog.languages}
         source, target = (codes.get(language.strip().casefold(), language.strip()) for language in (source, target))
         return self.context.catalog.usual_codes(source, target)
@@ -251,11 +247,7 @@ class AgentTools:
 
 
 def _document_file(path: str) -> Path:
-    """Return the file of a document, given its path or an address such as `file:///home/me/a%20b.docx`.
-
-    Raises:
-        UserError: there is none of this path, or the address is of another machine.
-    """
+    """Return the file of a document, given its path or an address such as `file:///home/me/a%20b.docx`."""
     try:
         file = Path(path).expanduser()
         if path.lower().startswith("file:"):
@@ -272,11 +264,7 @@ def _document_file(path: str) -> Path:
 
 
 def _refuse_to_replace(file: Path, overwrite: bool) -> None:
-    """Check that a file may be written.
-
-    Raises:
-        UserError: it exists, and must not be replaced; or it is a link, which may lead anywhere.
-    """
+    """Check that a file may be written."""
     if file.is_symlink():
         raise UserError("is a link, which is not followed", file=file, fix="Remove the link.")
     if os.path.lexists(file) and not overwrite:

@@ -23,7 +23,7 @@ from translucid.engines.ctranslate2.conventions import (
     layer_names,
     position_rows,
 )
-from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
+from translucid.ground.atomic import export_folder, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.models.model_options import unknown_option
@@ -62,8 +62,7 @@ def export_ctranslate2(
     Raises:
         UserError: the model is not a Transformer, or the folder exists already or can't be written.
     """
-    refuse_overwrite(out, overwrite, *MARKER)
-    with atomic_folder(out) as folder:
+    with export_folder(out, overwrite, *MARKER) as folder:
         save_ctranslate2(model, tokenizer, folder, quantization, attention_layer=attention_layer)
         tokenizer.save(folder)
         if SPECIAL.start in tokenizer.source_opening:  # which our own engine puts there

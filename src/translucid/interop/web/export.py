@@ -23,7 +23,7 @@ from torch import Tensor
 from bitext.languages import english_name, usual_code
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.atomic import atomic_folder, refuse_overwrite, write_atomically
+from translucid.ground.atomic import export_folder, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.rendering.bundling import WEB, bundle
@@ -86,14 +86,13 @@ def export_web(
     Raises:
         UserError: the scripts can't compute the model, or the folder exists already or can't be written.
     """
-    refuse_overwrite(out, overwrite, *MARKER)
-    refuse_other_models(model, tokenizer, decoding)
-    record = model_record(model, tokenizer, decoding, longest)
-    known = [code or "" for code in languages]
-    # Browsers accept only standard codes: `pt-BR`, but neither `pt_BR` nor `por_Latn`.
-    record |= {"name": name, "languages": [usual_code(code) or "" for code in known]}
-    record["language_names"] = [english_name(code) for code in known]
-    with atomic_folder(out) as folder:
+    with export_folder(out, overwrite, *MARKER) as folder:
+        refuse_other_models(model, tokenizer, decoding)
+        record = model_record(model, tokenizer, decoding, longest)
+        known = [code or "" for code in languages]
+        # Browsers accept only standard codes: `pt-BR`, but neither `pt_BR` nor `por_Latn`.
+        record |= {"name": name, "languages": [usual_code(code) or "" for code in known]}
+        record["language_names"] = [english_name(code) for code in known]
         (folder / "engine").mkdir()
         for script in ENGINE:
             write_atomically(folder / "engine" / script, (PAGE / "engine" / script).read_bytes())

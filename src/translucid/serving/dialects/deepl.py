@@ -777,11 +777,7 @@ class DeepLMultilingualGlossaries(_AllGlossaries):
 
 
 def _dictionary_of(deepl: DeepL, fields: DictionaryFields) -> Dictionary:
-    """Return the dictionary in the fields of a request.
-
-    Raises:
-        ApiError: 400, the languages or the entries are invalid.
-    """
+    """Return the dictionary in the fields of a request."""
     source, target = deepl.pair(fields)
     if source and not deepl.context.catalog.is_direct(source, target):
         raise ApiError(400, f"No model translates {source} to {target} directly, as a glossary requires.")

@@ -244,11 +244,7 @@ class Editing(Handlers):
 
 
 def _parsed_job(jobs: DocumentJobs, key: str) -> Job:
-    """Return a document that has been parsed, so that its segments are known.
-
-    Raises:
-        ApiError: 404, there is no such document; 503, it has not been parsed yet.
-    """
+    """Return a document that has been parsed, so that its segments are known."""
     job = jobs.find(key)
     if not job.segments and not job.ended.is_set():
         raise ApiError(503, job.error or "The document is not read yet", retry_after=2)
@@ -274,11 +270,7 @@ async def _remember(task: RequestTask, job: Job, pairs: Sequence[Pair]) -> bool:
 
 
 def _reviewed(row: Row, text: str) -> Target:
-    """Return the translation that a person has accepted: unchanged with its origin and its quality, else a new one.
-
-    Raises:
-        UserError: a tag is missing or out of order.
-    """
+    """Return the translation that a person has accepted: unchanged with its origin and its quality, else a new one."""
     marked = read_shown(row.segment.source, text)
     if row.target and marked == row.target.marked:
         return row.target

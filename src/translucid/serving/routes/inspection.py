@@ -146,11 +146,7 @@ class InspectionRoutes(Handlers):
 
 
 async def _look_at_steps(call: Call[LookFields], served: ServedPivot, header: dict[str, Any]) -> Response:
-    """Translate a text through a pivot language, and return the attention of both steps.
-
-    Raises:
-        ApiError: 400, a field is for one model.
-    """
+    """Translate a text through a pivot language, and return the attention of both steps."""
     fields, task = call.fields, call.task
     for name in ("translations", "ablate", "word", "instead_of"):
         if getattr(fields, name):
@@ -226,11 +222,7 @@ async def _detect(context: RequestContext, fields: SentenceFields) -> tuple[AnyS
 
 
 def _targets(fields: LookFields, sentences: int) -> list[str] | None:
-    """Return the translations in a request, one for each sentence, which are inspected in place of the model's own.
-
-    Raises:
-        ApiError: 400, they are too many or too long.
-    """
+    """Return the translations in a request, one for each sentence, which are inspected in place of the model's own."""
     targets, limit = fields.translations, 2 * MAX_INSPECTED
     if targets is not None and (len(targets) != sentences or sum(map(len, targets)) > limit):
         raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {limit} characters")
@@ -238,11 +230,7 @@ def _targets(fields: LookFields, sentences: int) -> list[str] | None:
 
 
 def _continuations(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
-    """Return the most probable continuations of a prefix, each with the word after it.
-
-    Raises:
-        ApiError: 400, the text or the prefix is too long.
-    """
+    """Return the most probable continuations of a prefix, each with the word after it."""
     translator = served.translator
     tokenizer, model = translator.tokenizer, translator.model
     piece = translator.pipeline.encode(text)
@@ -463,11 +451,7 @@ def _draw(translator: Translator, fields: PictureFields) -> Figure:
 
 
 def _map(inspected: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:
-    """Return one map between words.
-
-    Raises:
-        UserError: there is no such map.
-    """
+    """Return one map between words."""
     if kind == "rollout":
         chosen_maps(inspected.heads)  # raises the error if the model has no attention
         return inspected.words(inspected.rollout())

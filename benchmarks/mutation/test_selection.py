@@ -15,7 +15,7 @@ from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, changed_lines, 
         ("bitext/documents/strings/table.py", "tests/documents/test_strings.py"),  # named after the folder
         ("data/cleaning/rules.py", "tests/data/test_cleaning.py"),
         ("data/readers/texts.py", "tests/data/test_texts.py"),
-        ("serving/dialects/deepl.py", "tests/serving/test_multilingual_glossaries.py"),  # imports it, from the package
+        ("serving/live_sessions.py", "tests/serving/test_documented_limits.py"),  # imports it, from the package
     ],
 )
 def test_the_nearest_tests(changed, test):

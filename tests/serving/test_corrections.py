@@ -178,7 +178,7 @@ def test_an_earlier_download_does_not_bring_an_old_text_back(client, jobs, run, 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(download_result, client, job)
         wait_until(started.is_set)
-        job_store.jobs[job["id"]].files.accept({0: Target(TaggedText("Segundo."), "person")})
+        job_store.jobs[job["id"]].files.store([(0, Target(TaggedText("Segundo."), "person"))], accepted=True)
         job_store.jobs[job["id"]].corrections += 1
         second = pool.submit(download_result, client, job)
         assert first.result().startswith(("Primero.", "Segundo."))
@@ -213,7 +213,7 @@ def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(jobs, se
         source = TaggedText("I sing.", tuple(marks))
         (job.files.folder / "segments.sqlite").unlink()
         job.files.store_segments([Segment(source, "line 1")])
-        job.files.store_translations([(0, Target(source))])
+        job.files.store([(0, Target(source))])
         thread_seconds.clear()
         (row,) = client.get(f"/documents/{job.id}/segments").json()
         assert row["target"] == row["source"] and len(row["tags"]) == 2 * count

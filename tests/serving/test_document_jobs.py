@@ -337,13 +337,13 @@ def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
     content = b'msgid "I sing."\nmsgstr "Canto."\n\nmsgid "You sing"\nmsgstr ""\n\nmsgid "We"\nmsgstr ""\n'
     job = send(jobs, content, "a.po")
     monkeypatch.setattr(documents, "in_chunks", lambda numbers, size: ([number] for number in numbers))
-    states, store = [], job.files.store_translations
+    states, store = [], job.files.store
 
     def record_progress(targets):
         store(targets)
         states.append((job.state, job.done, job.characters, job.characters_done, job.seconds_left))
 
-    job.files.store_translations = record_progress
+    job.files.store = record_progress
     jobs.context.worker_pool.run()
     first = job.characters_done - len("You sing") - len("We")
     assert (job.state, job.done, job.segments, job.characters_done) == ("done", 3, 3, job.characters)

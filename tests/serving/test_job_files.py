@@ -83,15 +83,15 @@ def test_segments_and_translations_come_back_as_they_were_stored(files):
     assert files.targets() == {} and files.counts() == Counts(0, 0)
     marked = Target(TaggedText("A", BOLD), "memory", 0.75, ("lost: 1", "numbers: 2"))
     plain = Target(TaggedText("BB"))
-    files.store_translations([(0, marked), (1, plain)])
+    files.store([(0, marked), (1, plain)])
     assert files.rows(0, 2) == [Row(0, SEGMENTS[0], marked, accepted=False), Row(1, SEGMENTS[1], plain, accepted=False)]
     assert files.targets() == {0: marked, 1: plain}
     correction = Target(TaggedText("yo"), "person")
-    files.accept({1: correction})
-    files.store_translations([(1, plain), (2, plain)])  # corrections by people are kept
+    files.store({1: correction}.items(), accepted=True)
+    files.store([(1, plain), (2, plain)])  # corrections by people are kept
     assert files.targets() == {0: marked, 1: correction, 2: plain}
     # Unchanged: its origin and its warnings stay, but the document has a person's translation.
-    files.accept({0: marked})
+    files.store({0: marked}.items(), accepted=True)
     assert files.rows(0, 1) == [Row(0, SEGMENTS[0], marked, accepted=True)]
     assert files.targets()[0] == Target(marked.marked, "person")
     assert [row.accepted for row in files.rows()] == [True, True, False, False, False]
@@ -105,12 +105,12 @@ def test_doubtful_segments_are_counted_and_returned_alone(files):
         Target(text, "model", None, ("lost: 1",)),
         Target(text),
     ]
-    files.store_translations(list(enumerate(doubts)))
+    files.store(list(enumerate(doubts)))
     assert files.counts() == Counts(accepted=0, doubtful=2)
     assert [row.number for row in files.rows(doubtful=True)] == [0, 2]
     assert [row.number for row in files.rows(1, doubtful=True)] == [2]
     assert [row.number for row in files.rows() if row.is_doubtful] == [0, 2]
-    files.accept({0: doubts[0], 1: doubts[1]})
+    files.store({0: doubts[0], 1: doubts[1]}.items(), accepted=True)
     assert files.counts() == Counts(accepted=2, doubtful=1)
 
 

@@ -310,7 +310,7 @@ def test_a_result_too_few_is_an_error():
             Layout.of("I sing. You sing.", "en").fill(translations)
     decoding_options = SimpleNamespace(model_copy=lambda update: None, beam=1)
     translator = SimpleNamespace(
-        configuration=SimpleNamespace(decoding=decoding_options), stream=lambda texts, options: texts[1:]
+        configuration=SimpleNamespace(decoding=decoding_options), stream=lambda texts, options, split: texts[1:]
     )
     with pytest.raises(ValueError, match="shorter"):
         batcher.translate(translator, [Source("a"), Source("b")])

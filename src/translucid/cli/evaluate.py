@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from typer import Argument, Option
 
-from bitext.pair import Pair
 from bitext.readers.lines import refuse_twice
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
@@ -187,7 +186,7 @@ def _evaluate_translations(
     configuration, has_several = _with_direction(configuration, first_step, pair_up(data.test))
     if has_several:
         flags = option.changed_flags(data, scoring, report, translation, terms)
-        evaluate_directions(run, configuration, flags, pair_up(data.test), scoring, report, translation)
+        _evaluate_directions(run, configuration, flags, pair_up(data.test), scoring, report, translation)
         return
     pairs = _pairs(configuration, first_step, data.test)
     if not pairs:
@@ -315,11 +314,11 @@ def _print_details(
         console.print(alignment_table(aligned, translator.configuration.alignment.of(has_layer)))
 
 
-ONE_DIRECTION = ("--reference", "--gold", "--terms", "--by-length")
+_ONE_DIRECTION = ("--reference", "--gold", "--terms", "--by-length")
 """The options that are for a single direction."""
 
 
-def evaluate_directions(
+def _evaluate_directions(
     run: Path,
     configuration: Configuration,
     flags: Mapping[str, object],
@@ -328,26 +327,13 @@ def evaluate_directions(
     report: Report,
     translation: Translation,
 ) -> None:
-    """Evaluate a multilingual model in the directions of a test set.
-
-    Args:
-        run: the run folder.
-        configuration: its configuration.
-        flags: the options of the command that were given.
-        test: the test files, whose names have languages.
-        scoring: how to score.
-        report: what to print and to write.
-        translation: how to translate.
-
-    Raises:
-        UserError: an option is for a single direction, or a file does not name its languages.
-    """
+    """Evaluate a multilingual model in the directions of a test set, with the given options as `flags`."""
     from translucid.api.evaluation.scoring import score_directions
     from translucid.api.translator import Translator
     from translucid.runs.corpus_files import corpora_of
     from translucid.runs.run_folder import RunFolder
 
-    for name in ONE_DIRECTION:
+    for name in _ONE_DIRECTION:
         if name in flags:
             fix = "Give --source-language and --target-language."
             raise UserError(f"{name} is for a single direction, and the test set has several", fix=fix)

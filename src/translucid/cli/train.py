@@ -127,20 +127,15 @@ class DataFiles(NamedTuple):
 
     def settings(self) -> dict[str, object]:
         """Return the other settings."""
-        settings: dict[str, object] = {}
-        if self.mix:
-            settings["data.mix"] = shares(self.mix)
-        if self.train_alignments:
-            settings["data.train_alignments"] = self.train_alignments
-        if self.images:
-            settings["data.images"] = self.images
-        if self.both_directions:
-            settings["data.both_directions"] = True
-        if self.skip_bad:
-            settings["data.skip_bad"] = True
-        if not self.seen_index:
-            settings["data.seen_index"] = False
-        return settings
+        settings = {
+            "data.mix": shares(self.mix or []),
+            "data.train_alignments": self.train_alignments,
+            "data.images": self.images,
+            "data.both_directions": self.both_directions,
+            "data.skip_bad": self.skip_bad,
+        }
+        given: dict[str, object] = {key: value for key, value in settings.items() if value}
+        return given if self.seen_index else given | {"data.seen_index": False}
 
 
 class Initialization(NamedTuple):

@@ -245,15 +245,8 @@ class JobFiles:
             database.execute(_TABLE)
             database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 5 + ",0)", rows)
 
-    def store_translations(self, targets: Sequence[tuple[int, Target]]) -> None:
-        """Store translations by the number of the segment; a translation that a person has accepted stays."""
-        self._store(targets, accepted=False)
-
-    def accept(self, targets: Mapping[int, Target]) -> None:
-        """Store translations that a person has accepted, by the number of the segment."""
-        self._store(targets.items(), accepted=True)
-
-    def _store(self, targets: Iterable[tuple[int, Target]], *, accepted: bool) -> None:
+    def store(self, targets: Iterable[tuple[int, Target]], *, accepted: bool = False) -> None:
+        """Store translations by the number of the segment; those that a person has `accepted` replace all others."""
         rows = [(*_columns(target), accepted, number, accepted) for number, target in targets]
         with self._database() as database:
             database.executemany(
@@ -497,7 +490,7 @@ class DocumentJobs:
 
     def correct(self, job: Job, targets: Mapping[int, Target]) -> None:
         """Store translations that a person has accepted, by the number of the segment."""
-        job.files.accept(targets)
+        job.files.store(targets.items(), accepted=True)
         with job.writing:
             job.corrections += 1
 
@@ -686,7 +679,7 @@ def _translate(context: RequestContext, job: Job, segments: Sequence[Segment], n
         sources = [all_sources[i] for i in chunk]
         context.usage.count(f"{served.source}-{served.target}", [source.text.text for source in sources])
         results = zip(chunk, translated(context, served, sources), strict=True)
-        job.files.store_translations([(i, target.within(segments[i].longest)) for i, target in results])
+        job.files.store([(i, target.within(segments[i].longest)) for i, target in results])
         job.done += len(chunk)
         job.characters_done += sum(lengths[i] for i in chunk)
         seconds = time.monotonic() - started

@@ -165,19 +165,6 @@ async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) 
     return {**request.query_params, **fields}
 
 
-async def read_upload(
-    request: Request, bodies: Bodies, options: ServerOptions
-) -> tuple[dict[str, Any], UploadFile | None]:
-    """Return the fields of a multipart form, and the file in it, if there is one called `file`.
-
-    Raises:
-        ApiError: 400, the body is no such form; 413, it is too large.
-    """
-    if content_type(request) != FORM:
-        raise ApiError(400, "Invalid request: send a form with a file")
-    return await form_of(request, bodies, options.file_bytes + 20_000, IN_MEMORY)
-
-
 def content_type(request: Request) -> str:
     """Return the content type without its parameters, such as the charset."""
     return request.headers.get("content-type", "").split(";")[0].strip().lower()
@@ -568,8 +555,10 @@ class UploadFields(Fields):
 
     @classmethod
     async def values_of(cls, request: Request, context: RequestContext) -> dict[str, Any]:
-        """Return the fields of the form, and the file if there is one."""
-        fields, file = await read_upload(request, context.bodies, context.options)
+        """Return the fields of the form, and the file in it, if there is one called `file`."""
+        if content_type(request) != FORM:
+            raise ApiError(400, "Invalid request: send a form with a file")
+        fields, file = await form_of(request, context.bodies, context.options.file_bytes + 20_000, IN_MEMORY)
         return {**fields, "file": file}
 
 

@@ -122,12 +122,6 @@ def _address(request: HTTPConnection) -> ipaddress.IPv4Address | ipaddress.IPv6A
     return address
 
 
-def _refuse_if(wait: float | None, limit: int, period: str) -> None:
-    """Refuse a request whose client has to wait."""
-    if wait is not None:
-        raise ApiError(429, f"Slowdown: more than {limit} requests a {period}", retry_after=int(wait) + 1)
-
-
 class RateLimits:
     """Checks API keys, and limits requests by key, or by address (IPv6: by network) if no keys are required."""
 
@@ -151,15 +145,10 @@ class RateLimits:
             ApiError: 401 without a key where one is required, 403 with a wrong one, 429 for too many requests.
         """
         client, quota = self._client(request, fields)
-        counted_as = f"light {client}" if light else client
-        for counter, limit, period in ((self.minute, quota.per_minute, "minute"), (self.day, quota.per_day, "day")):
-            if not limit:
-                continue
-            max_requests = limit * LIGHT if light else limit
-            wait = counter.count(counted_as, max_requests)
-            if counter is self.minute and not light:
-                self._state_remaining(request, client, limit)
-            _refuse_if(wait, max_requests, period)
+        if light:
+            self._count(f"light {client}", Quota(quota.per_minute * LIGHT, quota.per_day * LIGHT))
+        else:
+            self._count(client, quota, request)
         return client
 
     def count(self, client: str) -> None:
@@ -177,9 +166,18 @@ class RateLimits:
             if key not in self.options.api_keys:
                 raise ApiError(403, "Invalid API key")
             quota = self._quota_of(key)
+        self._count(client, quota)
+
+    def _count(self, client: str, quota: Quota, request: HTTPConnection | None = None) -> None:
+        """Count a request, and refuse it if its client has to wait; the answer to `request` states what remains."""
         for counter, limit, period in ((self.minute, quota.per_minute, "minute"), (self.day, quota.per_day, "day")):
-            if limit:
-                _refuse_if(counter.count(client, limit), limit, period)
+            if not limit:
+                continue
+            wait = counter.count(client, limit)
+            if request and counter is self.minute:
+                self._state_remaining(request, client, limit)
+            if wait is not None:
+                raise ApiError(429, f"Slowdown: more than {limit} requests a {period}", retry_after=int(wait) + 1)
 
     def announce(self, request: HTTPConnection, fields: dict[str, Any]) -> None:
         """Let the answer state the client's remaining requests, without counting this one.

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Draw pictures: heads, masks, positions, beam search, training curves.")
 
-Out = Annotated[
-    Path, Option(metavar="FILE", callback=option.to_write(*PICTURES), help="The picture: .png, .svg or .pdf.")
-]
+Out = Annotated[Path, option.to_save("The picture: .png, .svg or .pdf.", *PICTURES)]
 
 
 @app.command()

@@ -63,12 +63,7 @@ class Output(NamedTuple):
     """Output."""
 
     as_json: option.Json = False
-    save: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE", callback=option.to_write(*PAGES), help="For an image or a label: save as .html, .png ..."
-        ),
-    ] = None
+    save: Annotated[Path | None, option.to_save("For an image or a label: save as .html, .png ...", *PAGES)] = None
     overwrite: option.Overwrite = False
 
 

@@ -39,10 +39,7 @@ class Output(NamedTuple):
     """Output."""
 
     as_json: option.Json = False
-    save: Annotated[
-        Path | None,
-        Option(metavar="FILE", callback=option.to_write(*PICTURES), help="Draw the results, as .png, .svg or .pdf."),
-    ] = None
+    save: Annotated[Path | None, option.to_save("Draw the results, as .png, .svg or .pdf.", *PICTURES)] = None
     overwrite: option.Overwrite = False
 
 

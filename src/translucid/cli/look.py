@@ -87,12 +87,7 @@ class View(NamedTuple):
 class Saving(NamedTuple):
     """Saving."""
 
-    save: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE", callback=option.to_write(*ENDINGS), help="Save as .html, .png, .svg, .pdf, .json or .npz."
-        ),
-    ] = None
+    save: Annotated[Path | None, option.to_save("Save as .html, .png, .svg, .pdf, .json or .npz.", *ENDINGS)] = None
     why: Annotated[list[str] | None, Option(metavar="METHOD", help="Explain by erasure, lime ...")] = None
     tsv: Annotated[list[str] | None, option.files("Save the attention over sentence pairs as .npz.")] = None
     overwrite: option.Overwrite = False

@@ -78,6 +78,11 @@ def to_write(*endings: str) -> Any:
     return checked
 
 
+def to_save(help_text: str, *endings: str) -> Any:
+    """Return an option whose value is a file with one of these endings, which the command writes."""
+    return Option(metavar="FILE", callback=to_write(*endings), help=help_text)
+
+
 def run(help_text: str) -> Any:
     """Return an option whose value is a run."""
     return Option(metavar="RUN", callback=resolved, help=help_text)

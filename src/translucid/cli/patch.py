@@ -42,10 +42,7 @@ class Output(NamedTuple):
     """Output."""
 
     as_json: option.Json = False
-    save: Annotated[
-        Path | None,
-        Option(metavar="FILE", callback=option.to_write(*PAGES), help="Save as .html, .png, .svg, .pdf or .json."),
-    ] = None
+    save: Annotated[Path | None, option.to_save("Save as .html, .png, .svg, .pdf or .json.", *PAGES)] = None
     overwrite: option.Overwrite = False
 
 

@@ -288,8 +288,28 @@ def translate(
         )
     first_step, configuration = steps_of(run, models.pivot, languages)
     options = configuration.decoding_with({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
-    settings = {
-        **_settings(source, output, models, ranking, terms, memory, execution),
+    memory_file, percent = memory.parts()
+    settings: dict[str, Any] = {
+        "device": execution.device,
+        "engine": "torch" if models.ablate and execution.engine == "auto" else execution.engine,
+        "split_sentences": source.lines != "whole",
+        "wrapped": source.lines == "wrapped",
+        "context": None if source.context == "none" else source.context,
+        "separate_lines": source.context == "none",
+        "form": output.output_format.partition("-")[0],
+        "columns": output.nbest or 1,
+        "alignments": output.alignments,
+        "token_scores": output.output_format == "jsonl-tokens",
+        "adapter": models.adapter,
+        "ablate": tuple(models.ablate or ()),
+        "others": tuple(models.ensemble or ()),
+        "reverse": ranking.reverse,
+        "risk_candidates": ranking.candidates,
+        "terms": terms.terms,
+        "inflect_terms": terms.inflect,
+        "terms_mode": terms.mode,
+        "memory": memory_file,
+        "memory_from": percent,
         "configuration": configuration,
         "first_step": first_step,
         "channel_weights": ranking.weights(run, configuration),
@@ -325,41 +345,6 @@ def translate(
         return
     executor, effect = execution.executor(job, source.input_file), "; their unreadable bytes were translated as �"
     run_on_lines(job, texts, source.input_file, output.file, executor, "translating", effect)
-
-
-def _settings(
-    source: Input,
-    output: Output,
-    models: Models,
-    ranking: Ranking,
-    terms: option.Terms,
-    memory: Memory,
-    execution: Execution,
-) -> dict[str, Any]:
-    """Return the fields of the job that the groups decide."""
-    memory_file, percent = memory.parts()
-    return {
-        "device": execution.device,
-        "engine": "torch" if models.ablate and execution.engine == "auto" else execution.engine,
-        "split_sentences": source.lines != "whole",
-        "wrapped": source.lines == "wrapped",
-        "context": None if source.context == "none" else source.context,
-        "separate_lines": source.context == "none",
-        "form": output.output_format.partition("-")[0],
-        "columns": output.nbest or 1,
-        "alignments": output.alignments,
-        "token_scores": output.output_format == "jsonl-tokens",
-        "adapter": models.adapter,
-        "ablate": tuple(models.ablate or ()),
-        "others": tuple(models.ensemble or ()),
-        "reverse": ranking.reverse,
-        "risk_candidates": ranking.candidates,
-        "terms": terms.terms,
-        "inflect_terms": terms.inflect,
-        "terms_mode": terms.mode,
-        "memory": memory_file,
-        "memory_from": percent,
-    }
 
 
 def _prepare(job: TranslationJob, log: Console) -> None:

@@ -98,10 +98,7 @@ def confidence(
         Option(help="The features; default: the cheapest good ones."),
     ] = None,
     dropout_passes: Annotated[int | None, Option(help="Also try so many dropout passes.", min=2, max=1000)] = None,
-    diagram: Annotated[
-        Path | None,
-        Option(metavar="FILE", callback=option.to_write(*PICTURES), help="Draw a reliability diagram, as .png ..."),
-    ] = None,
+    diagram: Annotated[Path | None, option.to_save("Draw a reliability diagram, as .png ...", *PICTURES)] = None,
     overwrite: option.Overwrite = False,
     languages: option.Languages,
 ) -> None:

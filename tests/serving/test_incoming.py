@@ -26,11 +26,11 @@ from translucid.serving.requests import (
     Flag,
     LimitedText,
     Texts,
+    UploadFields,
     WholeNumber,
     at_most,
     check_method,
     read_fields,
-    read_upload,
 )
 from translucid.serving.routes.inspection_fields import LookFields
 from translucid.serving.server_options import ServerOptions
@@ -203,7 +203,9 @@ def test_large_bodies_are_counted_together_until_they_are_answered():
 
 
 def upload_of(*parts, kind=MULTIPART, options=OPTIONS):
-    return asyncio.run(read_upload(request(multipart(*parts), kind=kind), Bodies(), options))
+    context = SimpleNamespace(bodies=Bodies(), options=options)
+    values = asyncio.run(UploadFields.values_of(request(multipart(*parts), kind=kind), context))
+    return values, values.pop("file")
 
 
 def test_an_upload_is_a_form_with_a_file():

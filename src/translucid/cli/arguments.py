@@ -6,10 +6,9 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from bitext.languages import usual_code
 from bitext.readers.file_kinds import (
@@ -27,9 +26,6 @@ from translucid.data.readers.test_sets import is_test_set
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.file_formats import refuse_picture
-
-if TYPE_CHECKING:
-    from translucid.jobs.job import Executor, LineJob
 
 
 def name_and_number(value: str, number: str = r"\d{1,9}", *, is_path: bool = False) -> tuple[str, str | None]:
@@ -165,29 +161,6 @@ def refuse_other_texts(texts: Sequence[str] | None, input_file: Path | None) -> 
     refuse_documents(input_file)
     fix = "Give its lines with --input, or a name that is a text after all on standard input."
     refuse_file_names(texts or (), fix)
-
-
-def run_on_lines(
-    job: LineJob,
-    texts: Sequence[str] | None,
-    input_file: Path | None,
-    output_file: Path | None,
-    executor: AbstractContextManager[Executor],
-    label: str,
-    effect: str,
-) -> None:
-    """Run a job on texts, or on the lines of a file or of standard input if there are none, with a progress bar.
-
-    `effect`: what became of lines that are not UTF-8, for the message about them.
-
-    Raises:
-        UserError: the file can't be read, or there were such lines; also the errors of `run_with_progress`.
-    """
-    from translucid.jobs.running import run_with_progress
-
-    lines = lines_of(texts, input_file)
-    unreadable = run_with_progress(job, lines, output_file, executor, label, hidden=bool(texts))
-    refuse_unreadable(unreadable, effect, input_file)
 
 
 def refuse_unreadable(count: int, effect: str, input_file: Path | None) -> None:

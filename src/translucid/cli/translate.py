@@ -34,7 +34,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from typer import Argument, Context, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import name_and_number, refuse_to_replace, refuse_two_inputs, run_on_lines
+from translucid.cli.arguments import (
+    lines_of,
+    name_and_number,
+    refuse_to_replace,
+    refuse_two_inputs,
+    refuse_unreadable,
+)
 from translucid.cli.combinations import CONSTRAINED, DOCUMENT, SAMPLING, refuse_together
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import refuse_without_context, steps_of
@@ -277,6 +283,7 @@ def translate(
     from translucid.cli.documents import documents_among, planned, translate_documents
     from translucid.jobs.documents import SegmentJob
     from translucid.jobs.job import TranslationJob
+    from translucid.jobs.running import run_with_progress
 
     refuse_two_inputs("a text", texts, source.input_file)
     documents = documents_among(texts, source.input_file)
@@ -343,8 +350,10 @@ def translate(
     if isinstance(job, SegmentJob):
         translate_documents(job, plan, execution.executor, retranslate=source.retranslate)
         return
-    executor, effect = execution.executor(job, source.input_file), "; their unreadable bytes were translated as �"
-    run_on_lines(job, texts, source.input_file, output.file, executor, "translating", effect)
+    executor = execution.executor(job, source.input_file)
+    lines = lines_of(texts, source.input_file)
+    bad = run_with_progress(job, lines, output.file, executor, "translating", hidden=bool(texts))
+    refuse_unreadable(bad, "; their unreadable bytes were translated as �", source.input_file)
 
 
 def _prepare(job: TranslationJob, log: Console) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import input_bytes, refuse_other_texts, run_on_lines
+from translucid.cli.arguments import input_bytes, lines_of, refuse_other_texts, refuse_unreadable
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, progress_bar
@@ -48,7 +48,7 @@ def classify(
 
         translucid classify runs/mood --ensemble runs/mood-backwards --format jsonl < reviews.txt
     """
-    from translucid.jobs.running import executor_of
+    from translucid.jobs.running import executor_of, run_with_progress
     from translucid.language.jobs import ClassifyJob
 
     refuse_other_texts(texts, input_file)
@@ -56,7 +56,9 @@ def classify(
     for classifier_run in (run, *ensemble_runs):
         configuration_of(classifier_run, "texts with labels")
     job = ClassifyJob(run, ensemble_runs, device=device, form=output_format)
-    run_on_lines(job, texts, input_file, output, executor_of(job, workers), "classifying", " and have no label")
+    lines, executor = lines_of(texts, input_file), executor_of(job, workers)
+    bad = run_with_progress(job, lines, output, executor, "classifying", hidden=bool(texts))
+    refuse_unreadable(bad, " and have no label", input_file)
 
 
 class Input(NamedTuple):
@@ -111,7 +113,7 @@ def generate(
 
         translucid generate runs/english --input beginnings.txt --output texts.txt
     """
-    from translucid.jobs.running import executor_of
+    from translucid.jobs.running import executor_of, run_with_progress
     from translucid.language.generator import generation_options
     from translucid.language.jobs import GenerateJob
 
@@ -130,8 +132,9 @@ def generate(
         max_tokens=output.max_tokens,
         top_candidates=output.top_candidates,
     )
-    executor, effect = executor_of(job, source.workers), "; their unreadable bytes were read as �"
-    run_on_lines(job, texts, source.input_file, output.output, executor, "writing", effect)
+    lines, executor = lines_of(texts, source.input_file), executor_of(job, source.workers)
+    bad = run_with_progress(job, lines, output.output, executor, "writing", hidden=bool(texts))
+    refuse_unreadable(bad, "; their unreadable bytes were read as �", source.input_file)
 
 
 embed = typer.Typer(no_args_is_help=True, help="Contextual word embeddings (ELMo): write them, or find similar words.")

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from typer.main import get_command
 from uvicorn.lifespan.off import LifespanOff
 
 from tests.probes.forked import forked
@@ -176,9 +175,10 @@ def test_two_that_load_at_the_same_time_do_not_both_get_the_port(run, monkeypatc
 
 
 def test_every_setting_can_stand_in_the_environment():
-    command = get_command(main.app).commands["serve"]
-    variables = {p.name: p.envvar for p in command.params if p.name != "help"}
-    assert variables == {name: f"TRANSLUCID_{name.upper()}" for name in variables}
+    variables = {}
+    for option in main.tree().commands["serve"].params:
+        variables[option.name] = [option.envvar] if isinstance(option.envvar, str) else option.envvar
+    assert variables == {name: [f"TRANSLUCID_{name.upper()}"] for name in variables}
     assert {"runs", "port", "engine", "device"} <= set(variables)
 
 

@@ -7,7 +7,7 @@ chosen, so a longer hypothesis also has the proposals after its beginnings. Each
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -17,8 +17,10 @@ from typing import Any
 
 from torch import Tensor
 
+from translucid.ground.joint_steps import run
+from translucid.ground.special import SPECIAL
 from translucid.live import session as live_session
-from translucid.live.continuation import Continuations, Piece
+from translucid.live.continuation import Continuation, Continuations, Piece
 from translucid.models.protocol import Memory, SequenceModel
 
 
@@ -38,6 +40,38 @@ class EncodingOnce:
         if ids not in self._memories:
             self._memories[ids] = self._model.encode(source, lengths=lengths)
         return self._memories[ids]
+
+
+class Pieces:
+    """Pieces of a hypothesis, in place of a `Continuation`."""
+
+    def __init__(self, pieces: Iterator[Piece], written: Sequence[int]) -> None:
+        self.pieces, self.target = pieces, list(written)
+        self.known: deque[Piece] = deque()
+
+    async def next(self) -> Piece:
+        """Return the next piece."""
+        if not self.known:
+            self._add(next(self.pieces))
+        return self.known.popleft()
+
+    async def finish(self) -> None:
+        """Compute all pieces."""
+        for piece in self.pieces:
+            self._add(piece)
+
+    def _add(self, piece: Piece) -> None:
+        self.known.append(piece)
+        self.target.append(piece.token)
+
+
+def pieces_of(continuation: Continuation) -> Iterator[Piece]:
+    """Yield the pieces of a continuation."""
+    while True:
+        piece = run(continuation.next())
+        yield piece
+        if piece.token == SPECIAL.end:
+            return
 
 
 @dataclass
@@ -72,15 +106,15 @@ class SharedContinuations(Continuations):
 
     known: dict[tuple[int, ...], list[Hypothesis]] = field(default_factory=lambda: defaultdict(list))
 
-    def after(self, source: Sequence[int], written: Sequence[int], draft: Sequence[int] = ()) -> Iterator[Piece]:
-        """Yield the pieces that the model proposes; see `Continuations.after`."""
+    def after(self, source: Sequence[int], written: Sequence[int], draft: Sequence[int] = ()) -> Pieces:  # type: ignore[override]
+        """Return the pieces that the model proposes; see `Continuations.after`."""
         hypotheses = self.known[tuple(source)]
         for hypothesis in hypotheses:
             if hypothesis.follows(written) and self._begins_word(hypothesis, written):
-                return hypothesis.after(len(written))
-        hypothesis = Hypothesis(list(written), [], super().after(source, written, draft))
+                return Pieces(hypothesis.after(len(written)), written)
+        hypothesis = Hypothesis(list(written), [], pieces_of(super().after(source, written, draft)))
         hypotheses.append(hypothesis)
-        return hypothesis.after(len(written))
+        return Pieces(hypothesis.after(len(written)), written)
 
     def _begins_word(self, hypothesis: Hypothesis, written: Sequence[int]) -> bool:
         """Return whether the next piece may follow a written word: others are not proposed then."""

@@ -11,6 +11,7 @@ from bitext.pair import Pair
 from translucid.live.continuation import Continuations, Piece
 
 sys.path.insert(0, str(Path(__file__).parent))
+import shared_continuations
 from live import Measured, Setting, Test, at_goal, rival
 from shared_continuations import SharedContinuations
 
@@ -27,24 +28,30 @@ def shared(monkeypatch):
     searches = []
 
     def after(self, source, written, draft):
-        searches.append((source, list(written)))
+        pieces = []
         for token in HYPOTHESES[source][len(written) :]:
             if token != CONTINUING or not written:  # after a written word, no piece continues it
-                yield Piece(token, -1.0, None)
+                pieces.append(Piece(token, -1.0, None))
+        return SimpleNamespace(source=source, written=list(written), pieces=iter(pieces))
 
+    def pieces_of(continuation):
+        searches.append((continuation.source, continuation.written))
+        yield from continuation.pieces
+
+    monkeypatch.setattr(shared_continuations, "pieces_of", pieces_of)
     monkeypatch.setattr(Continuations, "after", after)
     vocabulary = SimpleNamespace(continuing=torch.tensor([CONTINUING]))
     return SharedContinuations(None, None, None, vocabulary), searches
 
 
 def tokens(pieces):
-    return [piece.token for piece in pieces]
+    return [piece.token for piece in pieces.pieces]
 
 
 def test_a_beginning_of_a_hypothesis_needs_no_search(shared):
     continuations, searches = shared
     first = continuations.after((5, 6), [])
-    assert next(first).token == 10 and next(first).token == 11
+    assert next(first.pieces).token == 10 and next(first.pieces).token == 11
     assert tokens(continuations.after((5, 6), [10])) == [11, 13, 14, END]
     assert tokens(continuations.after((5, 6), [10, 11])) == [13, 14, END]
     assert tokens(first) == [13, 14, END]

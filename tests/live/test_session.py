@@ -1,6 +1,7 @@
 """Sessions: what is written never changes, and does not depend on the parts in which the text arrives."""
 
 import itertools
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.probes.untrained import untrained_translator
 from translucid.ground.errors import UserError
+from translucid.ground.joint_steps import Running, compute_steps
 from translucid.live.policies import POLICIES
 
 TEXT = "I like soccer and Mr. Smith sees 3.5 houses. The dog eats it!  We go"
@@ -73,6 +75,47 @@ def test_forgetting_sentences_changes_nothing(translator, expected, policy):
         assert len(session.sentences) <= 1
     assert session.text == expected[policy].text and session.heard == expected[policy].heard
     assert delays == expected[policy].delays and sentences == expected[policy].record["sentences"]
+
+
+async def translated(session, text):
+    """Read a text character by character."""
+    for character in text:
+        await session.reading(character)
+    await session.finishing()
+
+
+def translate_together(sessions, text, draw):
+    """Let sessions read a text, of which some begin and some go on at a time."""
+    waiting, later = [], list(sessions)
+    while waiting or later:
+        while later and draw.random() < 0.5:
+            waiting.append(Running(translated(later.pop(), text)))
+            waiting[-1].go_on()
+        draw.shuffle(waiting)
+        compute_steps(waiting[: draw.randint(0, len(waiting))])
+        for running in waiting:
+            if not running.step:
+                running.future.result()
+        waiting = [running for running in waiting if running.step]
+
+
+def same(record, other):
+    """Whether two records have the same values, apart from the last digits of numbers."""
+    if isinstance(record, dict):
+        return record.keys() == other.keys() and all(same(record[name], other[name]) for name in record)
+    if isinstance(record, list):
+        return len(record) == len(other) and all(map(same, record, other))
+    return record == (pytest.approx(other, abs=1e-5) if isinstance(record, float) else other)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 1000), st.lists(st.sampled_from(POLICIES), min_size=2, max_size=6))
+def test_sessions_write_together_what_they_write_alone(translator, expected, seed, policies):
+    sessions = [translator.live(policy) for policy in policies]
+    translate_together(sessions, TEXT, random.Random(seed))
+    for session, policy in zip(sessions, policies, strict=True):
+        assert session.text == expected[policy].text and session.delays == expected[policy].delays
+        assert same(session.record, expected[policy].record)
 
 
 def test_wrong_options_are_refused(translator):

@@ -1,10 +1,13 @@
 """Live translation with what translators have otherwise: other models, languages, placeholders, terms, context."""
 
+import random
+
 import pytest
 import torch
 
 from bitext.memory.translation_memory import Recall, TranslationMemory
 from bitext.pair import Pair
+from tests.live.test_session import translate_together
 from tests.probes.untrained import untrained_translator
 from translucid import PivotTranslator, Translator
 from translucid.api.segment_translator import shown_matches
@@ -46,12 +49,22 @@ def assert_ordinary(translator, text, policy, **options):
     assert live(translator, text, policy, lag=50, **options).text == translator.translate(text, beam=1).text
 
 
+def assert_together(translator, **options):
+    """Sessions that are translated together write what they write alone."""
+    sessions = [translator.live(lag=lag, **options) for lag in (1, 2, 4)]
+    translate_together(sessions, TEXT, random.Random(1))
+    for session in sessions:
+        alone = live(translator, TEXT, lag=session.policy.lag, **options)
+        assert session.text == alone.text and session.delays == alone.delays
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_models(tmp_path, name):
     translator = untrained_translator(tmp_path, MODELS[name])
     attentive = name != "no attention"
     for policy in ("alignatt", "agreement"):
         assert_ordinary(translator, TEXT, policy)
+    assert_together(translator)
     session = live(translator, TEXT, "alignatt" if attentive else "wait-k", lag=1)
     (sentence,) = session.record["sentences"]
     for part in sentence["written"]:
@@ -64,7 +77,9 @@ def test_heads_off_ensembles_and_languages(small_run, multilingual_run):
     translator = Translator.load(small_run, engine="torch")
     ablated = translator.ablated("decoder.0.cross.head.0")
     assert_ordinary(ablated, TEXT, "edatt", attention="decoder.0.cross.head.1")
-    assert_ordinary(Translator.load(small_run, others=[small_run]), TEXT, "alignatt")
+    ensemble = Translator.load(small_run, others=[small_run])
+    assert_ordinary(ensemble, TEXT, "alignatt")
+    assert_together(ensemble)
     reverse = Translator.load(multilingual_run, engine="torch", source="es", target="en")
     assert_ordinary(reverse, "Me gusta el perro grande.", "alignatt")
     session = live(reverse, "Me gusta el perro grande.", lag=1)

@@ -26,9 +26,8 @@ def test_limits_of_live_translation():
     assert f"ends after {live_sessions.IDLE_SECONDS:g} seconds" in page
     assert live_sessions.CONNECTED_IDLE_SECONDS == 1800 and live_sessions.LONGEST_SECONDS == 12 * 3600
     assert f"{live_sessions.MOST}, and {live_sessions.SHARE} of a client, {routes.SOCKETS} WebSockets" in page
-    assert (
-        f"and {live_sessions.WATCHERS} that watch a session. All sessions together have {live_sessions.PLACES}" in page
-    )
+    batch = fair_scheduler.JOINT_BATCH
+    assert f"and {live_sessions.WATCHERS} that watch a session. The words of up to {batch} sessions" in page
     assert f"reads nothing for {routes.SEND_SECONDS:g} seconds" in page
 
 

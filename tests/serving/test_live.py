@@ -14,8 +14,9 @@ from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
 from translucid import Translator
+from translucid.ground.joint_steps import Step
 from translucid.live import routes
-from translucid.serving import live_sessions
+from translucid.serving import live_sessions, queue
 from translucid.serving.app import create_app
 from translucid.serving.catalog import Catalog
 from translucid.serving.server_options import ApiKey, Quota, ServerOptions
@@ -164,12 +165,12 @@ class Echo:
         self.text, self.rest, self.heard = "", "", 0
         self.delays, self.record, self.messages = [], {}, []
 
-    def read(self, text):
+    async def reading(self, text):
         self.rest += text
         *words, self.rest = self.rest.split(" ")
         return self._write(words)
 
-    def finish(self):
+    async def finishing(self):
         words, self.rest = [self.rest], ""
         return self._write(words)
 
@@ -284,11 +285,12 @@ def test_random_orders_of_messages_and_drops_lose_nothing_and_leave_nothing(echo
             await asyncio.gather(*(order(echo, seed) for seed in range(start, min(start + 30, ORDERS))))
             sessions = context.live_sessions
             assert sessions.by_name == {} and sessions.sockets == 0
+        joint = context.worker_pool.joint
         for _ in range(100):
-            if not context.worker_pool.work_counts.total():
+            if not joint.works:
                 break
             await asyncio.sleep(0.01)
-        assert not context.worker_pool.work_counts.total()
+        assert not joint.works and not joint.waiting
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(run())
@@ -349,17 +351,23 @@ def test_a_client_that_reads_nothing_is_disconnected(echo, monkeypatch):
     asyncio.run(run())
 
 
-def test_sessions_have_a_share_of_the_places(echo, monkeypatch):
-    """Work of sessions waits for one of their places, so that the other places are left to ordinary requests."""
-    running, most = 0, 0
+def test_words_that_wait_are_translated_together_and_in_one_place(echo, monkeypatch):
+    """The places of the worker pool are left to ordinary requests."""
+    monkeypatch.setattr(queue, "JOINT_BATCH", 4)
+    sizes = []
+
+    class Counted(Step):
+        def joins(self, other):
+            return True
+
+        def compute(self, steps):
+            sizes.append(len(steps))
+            time.sleep(0.001)
 
     class Slow(Echo):
-        def read(self, text):
-            nonlocal running, most
-            running += 1
-            most = max(most, echo.state.context.worker_pool.work_counts.total())
-            time.sleep(0.002)
-            return super().read(text)
+        async def reading(self, text):
+            await Counted()
+            return await super().reading(text)
 
     monkeypatch.setattr(Echoes.served.translator, "live", lambda **options: Slow())
 
@@ -367,7 +375,7 @@ def test_sessions_have_a_share_of_the_places(echo, monkeypatch):
         await asyncio.gather(*(order(echo, seed) for seed in range(30)))
 
     asyncio.run(run())
-    assert running and 1 < most <= live_sessions.PLACES < 64 / 2
+    assert max(sizes) == 4 and not echo.state.context.worker_pool.work_counts
 
 
 def test_sessions_are_bounded(echo, monkeypatch):

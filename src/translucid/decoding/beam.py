@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.constrained_decoding import Constraint, Shares, Unconstrained, by_turns
-from translucid.decoding.problem import Problem
+from translucid.decoding.problem import Problem, refuse_unless_finite
 from translucid.decoding.rows import Finished, Rows, indices_by_kind, known_empty
 from translucid.decoding.trace import BeamTrace
 
@@ -65,7 +65,7 @@ def beam_search(
             live &= total / longest_penalty >= bound.worst
         kind = torch.where(live, 0, torch.where(ends, 1, torch.where(unsatisfied, 2, 3)))
         indices, (is_finite,) = indices_by_kind(kind.flatten(), 3, finite)
-        problem.refuse_unless(is_finite)
+        refuse_unless_finite(is_finite)
         if trace is not None:
             trace.step(total, parent, token, ends, live)
         columns = [values.flatten() for values in (parent, token, gain, adjusted)]

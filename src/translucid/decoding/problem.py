@@ -56,8 +56,8 @@ class Problem:
         Returns:
             The model's log-probabilities [N, V] in float32 (forbidden tokens have -inf, the rest is not rescaled); the
             state after the last tokens; and whether the output is finite, boolean [], which on a GPU the caller
-            passes to `refuse_unless` at the next synchronization. A row at its limit, or without any token that the
-            rules allow, has only the end token.
+            passes to `refuse_unless_finite` at the next synchronization. A row at its limit, or without any token that
+            the rules allow, has only the end token.
 
         Raises:
             UserError: the model's log-probabilities are not finite.
@@ -86,20 +86,8 @@ class Problem:
         # One NaN among the logits makes the whole row NaN, so the best of each row shows it.
         finite = torch.where(stop, end, best).isfinite().all()
         if finite.device.type == "cpu":
-            self.refuse_unless(bool(finite))
+            refuse_unless_finite(bool(finite))
         return log_probs, finite
-
-    def refuse_unless(self, finite: bool) -> None:
-        """Reject a model whose log-probabilities are not finite.
-
-        Raises:
-            UserError: they are not.
-        """
-        if not finite:
-            raise UserError(
-                "the model's predictions are not numbers (NaN or infinite)",
-                fix="Its weights are damaged or its training has diverged; use an earlier checkpoint.",
-            )
 
     def rescored(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return hypotheses with the model's own log-probabilities, after a search that added up other values."""
@@ -109,6 +97,19 @@ class Problem:
             penalty = penalties[len(hypothesis.token_log_probabilities)]
             rescored.append(replace(hypothesis, log_probability=total, score=total / penalty))
         return rescored
+
+
+def refuse_unless_finite(finite: bool) -> None:
+    """Reject a model whose log-probabilities are not finite.
+
+    Raises:
+        UserError: they are not.
+    """
+    if not finite:
+        raise UserError(
+            "the model's predictions are not numbers (NaN or infinite)",
+            fix="Its weights are damaged or its training has diverged; use an earlier checkpoint.",
+        )
 
 
 def _leave_only_the_end(log_probs: Tensor, stop: Tensor, end: Tensor, eos: int) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.problem import Problem
+from translucid.decoding.problem import Problem, refuse_unless_finite
 from translucid.decoding.rows import Finished, Rows, indices_by_kind, known_empty
 from translucid.kernels.upload import upload
 
@@ -38,7 +38,7 @@ def token_by_token(problem: Problem, draws: int, choose: Choose) -> Finished:
         if known_empty(ends):
             continue
         (continuing, ending), (is_finite,) = indices_by_kind(ends.long(), 2, finite)
-        problem.refuse_unless(is_finite)
+        refuse_unless_finite(is_finite)
         if len(ending):
             ended = rows.select(ending)
             finished.add(ended, ended.log_prob / problem.penalties[ended.length])

@@ -296,13 +296,7 @@ def prepare(
     memory = model.encode(source, lengths=lengths)
     device = memory.mask.device
     sizes = lengths or memory.mask.sum(1).tolist()  # in tokens, or in cells of a grid
-    limits = []
-    for size in sizes:
-        # The prefix and one more token must fit, whatever the options say.
-        limit = max(length_limit(max(size - 1, 0), options, model.max_length), len(prefix) + 1)
-        if model.max_length:  # for the start token and the output together
-            limit = min(limit, model.max_length - 1)
-        limits.append(limit)
+    limits = [output_limit(model, size, options, len(prefix)) for size in sizes]
     never = [model.special.pad, model.special.start, model.special.unknown]
     return Problem(
         model=model,
@@ -312,6 +306,15 @@ def prepare(
         rules=rules_for(options, never, model.eos, word_starts, device, prefix, prefix_length),
         candidates=candidates,
     )
+
+
+def output_limit(model: SequenceModel, source: int, options: DecodingOptions, prefix: int) -> int:
+    """Return the maximum number of tokens of an output, without the end token, for a source of this many tokens."""
+    # The prefix and one more token must fit, whatever the options say.
+    limit = max(length_limit(max(source - 1, 0), options, model.max_length), prefix + 1)
+    if model.max_length:  # for the start token and the output together
+        limit = min(limit, model.max_length - 1)
+    return limit
 
 
 def device_of(model: SequenceModel) -> torch.device:

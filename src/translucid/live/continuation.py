@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -13,20 +16,22 @@ import torch
 from torch import Tensor
 
 from translucid.attention.points import WEIGHTS, Point, Record, handling_points, points_of
+from translucid.data.batching import padded
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import AlignmentLayer, chosen_maps, forced_features
-from translucid.decoding.problem import Problem
-from translucid.decoding.rows import Rows
-from translucid.decoding.search import TorchEngine, prepare
+from translucid.decoding.problem import Rule, refuse_unless_finite, rules_for
+from translucid.decoding.search import TorchEngine, output_limit, prepare
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
+from translucid.ground.joint_steps import Step
 from translucid.ground.special import SPECIAL
+from translucid.kernels.upload import upload
 from translucid.live.policies import Floats
 from translucid.live.words import stands_alone
-from translucid.models.protocol import Maps, SequenceModel, State
+from translucid.models.protocol import Maps, Memory, SequenceModel, State
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
@@ -43,6 +48,17 @@ class Piece(NamedTuple):
     log_prob: float
     row: Floats
     """[S] the attention over all positions of the input; empty without attention."""
+
+
+class Pieces(NamedTuple):
+    """P pieces of N targets."""
+
+    rows: Tensor
+    """[P] the target of each."""
+    positions: Tensor
+    """[P] the position of each among the features of its target."""
+    tokens: Tensor
+    """[P] the ids."""
 
 
 @dataclass(frozen=True)
@@ -122,23 +138,25 @@ class AttentionRows:
         with handling_points({point: record.handler(name) for name, point in self.points.items()}):
             yield record
 
-    def of_tokens(self, problem: Problem, maps: Maps, features: Tensor, tokens: Sequence[int]) -> Floats:
-        """Return the attention [T, S] with which the tokens of one target were proposed; [T, 0] without attention.
+    def of_pieces(self, model: SequenceModel, memory: Memory, maps: Maps, features: Tensor, pieces: Pieces) -> Floats:
+        """Return the attention [P, S] with which P target pieces were proposed; [P, 0] without attention.
 
         Args:
-            problem: the search.
-            maps: the recorded weights, [1, H, T, S] each.
-            features: [1, T, D] the features from which the tokens were predicted.
-            tokens: the T tokens.
+            model: the model.
+            memory: that of the N sources.
+            maps: the recorded weights, [N, H, T, S] each.
+            features: [N, T, D] the features from which pieces were predicted.
+            pieces: which of them.
         """
+        rows, positions = pieces.rows, pieces.positions
         if self.layer is not None:
-            pieces = problem.model.output.weight[torch.tensor([tokens], device=features.device)]
-            links = self.layer(features, pieces, problem.memory.states, problem.memory.mask)
-            return _array(links[0])
+            queries = features[rows, positions][:, None]
+            tokens = model.output.weight[pieces.tokens][:, None]
+            return _array(self.layer(queries, tokens, memory.states[rows], memory.mask[rows])[:, 0])
         if not maps:
-            return np.zeros((len(tokens), 0), np.float32)
+            return np.zeros((len(rows), 0), np.float32)
         heads = slice(None) if self.head is None else slice(self.head, self.head + 1)
-        means = [weights[0, heads].float().mean(0) for weights in maps.values()]
+        means = [weights[rows, :, positions][:, heads].float().mean(1) for weights in maps.values()]
         return _array(torch.stack(means).mean(0))
 
 
@@ -196,13 +214,63 @@ class WholeWords:
             log_probs.index_fill_(1, self.continuing, -torch.inf)
 
 
-class _Step(NamedTuple):
-    """What the model computes for the next token."""
+class Continuation(Step):
+    """The pieces that a model proposes after a written target, one after another, with the end token last."""
 
-    features: Tensor
-    """[1, 1, D]."""
-    maps: Maps
-    """The recorded weights, [1, H, 1, S] each."""
+    def __init__(
+        self, continuations: Continuations, source: Sequence[int], written: Sequence[int], draft: Sequence[int] = ()
+    ) -> None:
+        """Begin with a source and a target; see `Continuations.after`."""
+        self.continuations, self.source, self.written, self.draft = continuations, source, written, [*draft]
+        model = continuations.engine.model
+        self.tokens = [model.bos, *continuations.engine.opening, *written]
+        """The target so far, and the pieces that were proposed."""
+        self.first = len(self.tokens)
+        """The number of tokens that were not proposed."""
+        self.memory: Memory | None = None
+        self.state: State | None = None
+        """The state before the last token, if it is known."""
+        self._pieces: deque[Piece] = deque()
+
+    async def next(self) -> Piece:
+        """Return the next piece.
+
+        Raises:
+            UserError: the model's predictions are not finite.
+        """
+        if not self._pieces:
+            await self
+        return self._pieces.popleft()
+
+    async def finish(self) -> None:
+        """Let the model propose all pieces."""
+        while self.tokens[-1] != self.continuations.engine.model.eos or not self._pieces:
+            await self
+
+    @property
+    def target(self) -> list[int]:
+        """The target ids that are written, and those that were proposed."""
+        return [*self.written, *self.tokens[self.first :]]
+
+    def joins(self, other: Step) -> bool:
+        """Return whether both are computed by the same model with the same options."""
+        return isinstance(other, Continuation) and self.continuations == other.continuations
+
+    def compute(self, steps: Sequence[Continuation]) -> None:
+        """Let the model propose the next pieces of several continuations."""
+        self.continuations.compute(steps)
+
+    def propose(self, pieces: Sequence[Piece]) -> None:
+        """Add pieces, at least one."""
+        self.tokens += [piece.token for piece in pieces]
+        self.draft = []
+        self._pieces += pieces
+
+    def whole_words(self, vocabulary: TargetVocabulary, device: torch.device) -> list[Rule]:
+        """Return the rule for the piece after the last word that is written, if the word could go on."""
+        if not self.written or vocabulary.alone[self.written[-1]]:
+            return []
+        return [WholeWords(self.first - 1, vocabulary.continuing.to(device))]
 
 
 @dataclass(frozen=True)
@@ -214,103 +282,154 @@ class Continuations:
     options: DecodingOptions
     vocabulary: TargetVocabulary
 
-    def after(self, source: Sequence[int], written: Sequence[int], draft: Sequence[int] = ()) -> Iterator[Piece]:
-        """Yield the pieces that the model proposes after those that are written, with the end token last.
+    def after(self, source: Sequence[int], written: Sequence[int], draft: Sequence[int] = ()) -> Continuation:
+        """Return the continuation of a target.
 
         Args:
             source: the ids of the input, with its end token.
             written: the target ids that are written, without those that every target begins with.
             draft: a guess of the ids to come, such as the proposals for the words before. It saves time where it is
                 right, as one pass checks all of it, and changes no result.
+        """
+        return Continuation(self, source, written, draft)
+
+    def compute(self, batch: Sequence[Continuation]) -> None:
+        """Propose the next pieces of continuations, by one pass of the decoder, or by a beam search for each.
 
         Raises:
             UserError: the model's predictions are not finite.
         """
-        engine, opening = self.engine, self.engine.opening
-        prefix = [*opening, *written]
         with torch.inference_mode():
-            problem = prepare(
-                engine.model,
-                torch.tensor([source], device=engine.device),
-                self.options,
-                engine.word_starts,
-                prefix,
-                len(opening),
-                candidates=engine.candidates,
-            )
-            if written and not self.vocabulary.alone[written[-1]]:
-                whole_words = WholeWords(len(prefix), self.vocabulary.continuing.to(engine.device))
-                problem = replace(problem, rules=[*problem.rules, whole_words])
-        if self.options.beam > 1:
-            yield from self._searched(problem, prefix)
-        else:
-            yield from self._greedy(problem, prefix, [*draft])
-
-    def _greedy(self, problem: Problem, prefix: Sequence[int], draft: list[int]) -> Iterator[Piece]:
-        """Yield the most probable pieces after a prefix."""
-        eos = problem.model.eos
-        with torch.inference_mode():
-            rows, _ = problem.begin()
-        for forced in prefix:
-            rows = _extended(rows, forced, 0.0)
-        state: State | None = None
-        while True:
-            # A pass over everything checks the draft; when it is used up, each step computes one position.
-            if state is None:
-                steps, state = self._checked(problem, rows, draft)
-            else:
-                steps, state = self._advanced(problem, rows, state)
-            for position, step in enumerate(steps):
-                piece = self._chosen(problem, rows, step)
-                yield piece
-                if piece.token == eos:
-                    return
-                rows = _extended(rows, piece.token, piece.log_prob)
-                if position < len(steps) - 1 and piece.token != draft[position]:
-                    draft, state = [], None
-                    break
-
-    def _checked(self, problem: Problem, rows: Rows, draft: Sequence[int]) -> tuple[list[_Step], State]:
-        """Return the steps after the tokens so far and after each of a draft, by one pass, and the state after all."""
-        device = rows.tokens.device
-        with torch.inference_mode(), self.rows.recorded() as maps:
-            tokens = torch.cat([rows.tokens, torch.tensor([[*draft]], dtype=torch.int64, device=device)], 1)
-            features, state = problem.model.resume(problem.memory, tokens)
-        steps = []
-        for position in range(rows.tokens.size(1) - 1, tokens.size(1)):
-            one = slice(position, position + 1)
-            weights = {name: values[..., one, :] for name, values in maps.items()}
-            steps.append(_Step(features[:, one], weights))
-        return steps, state
-
-    def _advanced(self, problem: Problem, rows: Rows, state: State) -> tuple[list[_Step], State]:
-        """Return the step after the tokens so far, given the state before the last one, and the state after it."""
-        with torch.inference_mode(), self.rows.recorded() as maps:
-            features, state = problem.model.advance(rows.last, state)
-        return [_Step(features[:, None], maps)], state
-
-    def _chosen(self, problem: Problem, rows: Rows, step: _Step) -> Piece:
-        """Return the most probable piece of a step."""
-        with torch.inference_mode():
-            log_probs, finite = problem.log_probs(rows, problem.model.output(step.features[:, 0]))
-            problem.refuse_unless(bool(finite))
-            token = int(log_probs[0].argmax())
-            (row,) = self.rows.of_tokens(problem, step.maps, step.features, [token])
-            return Piece(token, float(log_probs[0, token]), row)
-
-    def _searched(self, problem: Problem, prefix: Sequence[int]) -> Iterator[Piece]:
-        """Yield the pieces of the best output of a beam search, with the attention of one forced pass."""
-        model = problem.model
-        with torch.inference_mode():
-            ((best,),) = beam_search(problem, self.options.beam, 1).best(1)
-            tokens = best.with_end
+            if self.options.beam > 1:
+                for continuation in batch:
+                    continuation.propose(self._searched(continuation))
+                return
+            self._encode([continuation for continuation in batch if continuation.memory is None])
+            memory, *others = [continuation.memory for continuation in batch if continuation.memory]
+            if others:
+                memory = memory.joined(others)
+            # A pass over everything checks the draft. A continuation by itself then goes on step by step; for several,
+            # whose lengths differ, a pass over everything costs less than a step for each.
             with self.rows.recorded() as maps:
-                features = forced_features(model, problem.memory, torch.tensor([tokens], device=self.engine.device))
-            rows = self.rows.of_tokens(problem, maps, features, tokens)
-        pieces = [Piece(*values) for values in zip(tokens, best.token_log_probabilities, rows, strict=True)]
-        yield from pieces[len(prefix) :]
+                if len(batch) == 1:
+                    features, first = self._advance(batch[0])
+                else:
+                    tokens = padded([[*each.tokens, *each.draft] for each in batch], self.engine.model.pad)
+                    features, first = self.engine.model.features(memory, upload(tokens, self.engine.device)), 0
+                    for continuation in batch:
+                        continuation.state = None
+            self._choose(batch, memory, maps, features, first)
 
+    def _encode(self, batch: Sequence[Continuation]) -> None:
+        """Encode the sources of continuations."""
+        model, lengths = self.engine.model, [len(continuation.source) for continuation in batch]
+        if not batch:
+            return
+        source = padded([[*continuation.source] for continuation in batch], model.pad)
+        memory = model.encode(upload(source, self.engine.device), lengths=lengths)
+        for number, continuation in enumerate(batch):
+            continuation.memory = memory
+            if len(batch) > 1:
+                continuation.memory = memory.select(torch.tensor([number], device=self.engine.device))
 
-def _extended(rows: Rows, token: int, log_prob: float) -> Rows:
-    device = rows.tokens.device
-    return rows.extended(torch.tensor([token], device=device), torch.tensor([log_prob], device=device))
+    def _advance(self, continuation: Continuation) -> tuple[Tensor, int]:
+        """Return the features after the last tokens of a continuation, and the position of the first."""
+        model, device = self.engine.model, self.engine.device
+        if continuation.state is not None:
+            last = torch.tensor(continuation.tokens[-1:], device=device)
+            features, continuation.state = model.advance(last, continuation.state)
+            return features[:, None], len(continuation.tokens) - 1
+        assert continuation.memory
+        tokens = torch.tensor([[*continuation.tokens, *continuation.draft]], device=device)
+        features, continuation.state = model.resume(continuation.memory, tokens)
+        return features, 0
+
+    def _choose(self, batch: Sequence[Continuation], memory: Memory, maps: Maps, features: Tensor, first: int) -> None:
+        """Propose the most probable piece after each continuation, and those after its draft as far as that is right.
+
+        Args:
+            batch: N continuations.
+            memory: that of their sources.
+            maps: the recorded weights, [N, H, T, S] each.
+            features: [N, T, D].
+            first: the position of the first of them.
+        """
+        model, device = self.engine.model, features.device
+        rows, positions = list[int](), list[int]()
+        for row, continuation in enumerate(batch):
+            for position in range(len(continuation.tokens) - 1, len(continuation.tokens) + len(continuation.draft)):
+                rows.append(row)
+                positions.append(position)
+        at = torch.tensor([rows, positions], device=device)
+        at[1] -= first
+        logits = model.output(features[at[0], at[1]])
+        if self.engine.candidates is not None:
+            logits = logits.masked_fill(~self.engine.candidates, -torch.inf)
+        log_probs = logits.float().log_softmax(-1)
+        ends = log_probs[:, model.eos].tolist()
+        self._forbid(batch, rows, positions, log_probs)
+        limits = [output_limit(model, len(each.source), self.options, each.first - 1) for each in batch]
+        tokens = log_probs.argmax(-1)
+        best = log_probs.gather(1, tokens[:, None])[:, 0].tolist()
+        chosen = tokens.tolist()
+        for number, (row, position) in enumerate(zip(rows, positions, strict=True)):
+            if best[number] == -inf or position >= limits[row]:
+                chosen[number], best[number] = model.eos, ends[number]
+        refuse_unless_finite(all(map(isfinite, best)))
+        pieces = Pieces(at[0], at[1], torch.tensor(chosen, device=device))
+        attention = self.rows.of_pieces(model, memory, maps, features, pieces)
+        proposed: list[list[Piece]] = [[] for _ in batch]
+        for row, piece in zip(rows, map(Piece, chosen, best, attention), strict=True):
+            proposed[row].append(piece)
+        for continuation, row_pieces in zip(batch, proposed, strict=True):
+            right = 0
+            while right < len(continuation.draft) and row_pieces[right].token == continuation.draft[right]:
+                right += 1
+            if right < len(continuation.draft):
+                continuation.state = None
+            continuation.propose(row_pieces[: right + 1])
+
+    def _forbid(
+        self, batch: Sequence[Continuation], rows: Sequence[int], positions: Sequence[int], log_probs: Tensor
+    ) -> None:
+        """Apply the rules to the log-probabilities [P, V] after each position, in place."""
+        never, *rules = self._rules
+        nothing = log_probs.new_empty((len(rows), 0), dtype=torch.int64)
+        never(nothing, log_probs)  # whatever the history
+        for number, (row, position) in enumerate(zip(rows, positions, strict=True)):
+            continuation = batch[row]
+            history = [*continuation.tokens, *continuation.draft][1 : position + 1]
+            for rule in [*rules, *continuation.whole_words(self.vocabulary, log_probs.device)]:
+                rule(torch.tensor([history], device=log_probs.device), log_probs[number : number + 1])
+
+    @cached_property
+    def _rules(self) -> list[Rule]:
+        """The rules of the options, of which the first forbids the pieces that no output has."""
+        engine, special = self.engine, self.engine.model.special
+        never = [special.pad, special.start, special.unknown]
+        eos, opening = engine.model.eos, len(engine.opening)
+        return rules_for(self.options, never, eos, engine.word_starts, engine.device, prefix_length=opening)
+
+    def _searched(self, continuation: Continuation) -> list[Piece]:
+        """Return the pieces of the best output of a beam search, with the attention of one forced pass."""
+        engine, model, prefix = self.engine, self.engine.model, continuation.tokens[1:]
+        problem = prepare(
+            model,
+            torch.tensor([continuation.source], device=engine.device),
+            self.options,
+            engine.word_starts,
+            prefix,
+            len(engine.opening),
+            candidates=engine.candidates,
+        )
+        whole_words = continuation.whole_words(self.vocabulary, engine.device)
+        problem = replace(problem, rules=[*problem.rules, *whole_words])
+        ((best,),) = beam_search(problem, self.options.beam, 1).best(1)
+        tokens = torch.tensor(best.with_end, device=engine.device)
+        with self.rows.recorded() as maps:
+            features = forced_features(model, problem.memory, tokens[None])
+        positions = torch.arange(len(tokens), device=engine.device)
+        all_pieces = Pieces(torch.zeros_like(positions), positions, tokens)
+        rows = self.rows.of_pieces(model, problem.memory, maps, features, all_pieces)
+        pieces = [Piece(*values) for values in zip(best.with_end, best.token_log_probabilities, rows, strict=True)]
+        return pieces[len(prefix) :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from translucid.data.text_pipeline import Piece, TextPipeline, translatable
 from translucid.data.tokenizing.pieces import MATCH, SPACE, TERM
 from translucid.ground.special import SPECIAL
 from translucid.live import continuation
-from translucid.live.continuation import Continuations
+from translucid.live.continuation import Continuation, Continuations
 from translucid.live.policies import Evidence, Floats, Policy, Proposal
 from translucid.live.words import SourceWord, text_of, words_of, words_of_pieces
 
@@ -182,16 +182,16 @@ class LiveSentence:
         """Return whether the model can read one more word in one piece."""
         return len(translatable(self.pipeline.sentence(text_of([*self.words, word])))) <= 1
 
-    def hear(self, word: SourceWord) -> None:
+    async def hear(self, word: SourceWord) -> None:
         """Read a word, and write what the policy allows."""
         self.words.append(word)
-        self._continue()
+        await self._continue()
 
-    def end(self, *words: SourceWord) -> None:
+    async def end(self, *words: SourceWord) -> None:
         """Read the last words, and write the rest."""
         self.words += words
         self.ended = True
-        self._continue()
+        await self._continue()
 
     def to_json(self) -> dict[str, Any]:
         """Return the sentence, its translation and all decisions as plain values; see docs/live.md."""
@@ -206,7 +206,7 @@ class LiveSentence:
             "heard": {str(heard): reading.to_json() for heard, reading in self.readings.items()},
         }
 
-    def _continue(self) -> None:
+    async def _continue(self) -> None:
         """Let the model propose pieces, and write them until the policy refuses one."""
         if self.policy.reads == "nothing" and not self.ended:
             return
@@ -215,9 +215,27 @@ class LiveSentence:
             if self.ended:
                 self._copy()
             return
+        draft = []
+        if self._hypothesis[: len(self.tokens)] == self.tokens:
+            draft = [token for token in self._hypothesis[len(self.tokens) :] if token != SPECIAL.end]
+        proposals = self.continuations.after(reading.ids, self.tokens, draft)
+        earlier = self._hypotheses
+        if self.policy.reads == "hypotheses" and not self.ended:
+            await proposals.finish()
+            self._hypotheses = [*earlier, proposals.target[:-1]][-self.policy.lag :]
+        await self._write_proposals(reading, proposals, earlier)
+        self._hypothesis = proposals.target
+
+    async def _write_proposals(
+        self, reading: Reading, proposals: Continuation, earlier: Sequence[Sequence[int]]
+    ) -> None:
+        """Write the pieces that the model proposes until the policy refuses one.
+
+        `earlier` are the hypotheses for the prefixes before this one.
+        """
         vocabulary, pending = self.continuations.vocabulary, list[continuation.Piece]()
-        proposals, earlier = self._proposals(reading)
-        for proposal in proposals:
+        while True:
+            proposal = await proposals.next()
             is_end = proposal.token == SPECIAL.end
             if pending and not is_end and vocabulary.begins[proposal.token]:
                 self._write(reading, pending)
@@ -231,25 +249,6 @@ class LiveSentence:
                 self._write(reading, pending)
                 pending = []
         self._write(reading, pending, reading.tail)
-
-    def _proposals(self, reading: Reading) -> tuple[Iterator[continuation.Piece], list[list[int]]]:
-        """Return the pieces that the model proposes, and the hypotheses for the prefixes before this one."""
-        draft = []
-        if self._hypothesis[: len(self.tokens)] == self.tokens:
-            draft = [token for token in self._hypothesis[len(self.tokens) :] if token != SPECIAL.end]
-        pieces = self._noted(self.continuations.after(reading.ids, self.tokens, draft))
-        earlier = self._hypotheses
-        if self.policy.reads == "hypotheses" and not self.ended:
-            pieces = iter(list(pieces))
-            self._hypotheses = [*earlier, self._hypothesis[:-1]][-self.policy.lag :]
-        return pieces, earlier
-
-    def _noted(self, pieces: Iterable[continuation.Piece]) -> Iterator[continuation.Piece]:
-        """Yield pieces, and keep their ids after those that are written."""
-        self._hypothesis = [*self.tokens]
-        for piece in pieces:
-            self._hypothesis.append(piece.token)
-            yield piece
 
     def _refuses(
         self,

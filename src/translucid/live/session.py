@@ -10,6 +10,7 @@ from pydantic import Field
 from translucid.api.pivot_translator import PivotTranslator
 from translucid.engines.combinations import CONSTRAINED
 from translucid.ground.errors import UserError
+from translucid.ground.joint_steps import run
 from translucid.ground.option_group import OptionGroup
 from translucid.live.continuation import AttentionRows, Continuations, TargetVocabulary
 from translucid.live.kinds import PolicyName
@@ -127,17 +128,25 @@ class LiveSession:
 
         A word is read when another one or white space follows it.
         """
-        before = len(self._text)
-        for word in self._reader.read(text):
-            self._hear(word)
-        return self._text[before:]
+        return run(self.reading(text))
 
     def finish(self) -> str:
         """Read the end of the text; return the rest of the translation. The next text begins another sentence."""
+        return run(self.finishing())
+
+    async def reading(self, text: str) -> str:
+        """Do the same as `read`, and wait for steps that are computed with those of other sessions."""
+        before = len(self._text)
+        for word in self._reader.read(text):
+            await self._hear(word)
+        return self._text[before:]
+
+    async def finishing(self) -> str:
+        """Do the same as `finish`, with such steps."""
         before = len(self._text)
         for word in self._reader.rest():
-            self._hear(word)
-        self._end()
+            await self._hear(word)
+        await self._end()
         return self._text[before:]
 
     def forget(self) -> None:
@@ -153,17 +162,17 @@ class LiveSession:
         self.sentences = [sentence for sentence in self.sentences if not sentence.ended]
         self.messages.clear()
 
-    def _hear(self, word: SourceWord) -> None:
+    async def _hear(self, word: SourceWord) -> None:
         sentence = self._sentence()
         if sentence.words and (len(sentence.words) >= self.options.max_words or not sentence.fits(word)):
             self.messages.append(f"a sentence had no end after {len(sentence.words)} words, and was ended there")
-            self._end()
+            await self._end()
             sentence = self._sentence()
         text = text_of([*sentence.words, word])
         if self.options.split and ends_sentence(text, self.translator.languages[0]):
-            self._end(word)
+            await self._end(word)
         else:
-            sentence.hear(word)
+            await sentence.hear(word)
             self._append(sentence)
 
     def _sentence(self) -> LiveSentence:
@@ -177,11 +186,11 @@ class LiveSession:
             self.sentences.append(sentence)
         return self.sentences[-1]
 
-    def _end(self, *words: SourceWord) -> None:
+    async def _end(self, *words: SourceWord) -> None:
         """End the sentence that is being read, if there is one."""
         if words or (self.sentences and not self.sentences[-1].ended):
             sentence = self._sentence()
-            sentence.end(*words)
+            await sentence.end(*words)
             self._append(sentence)
 
     def _append(self, sentence: LiveSentence) -> None:
@@ -259,12 +268,23 @@ class PivotSession:
 
     def read(self, text: str) -> str:
         """Read the next part of the text, as `LiveSession.read` does."""
-        # One character completes one word at most, so that what the second session writes has one delay.
-        return "".join(self._passed(self.first.read(character)) for character in text)
+        return run(self.reading(text))
 
     def finish(self) -> str:
         """Read the end of the text, as `LiveSession.finish` does."""
-        return self._passed(self.first.finish()) + self._noted(self.second.finish())
+        return run(self.finishing())
+
+    async def reading(self, text: str) -> str:
+        """Read the next part of the text, as `LiveSession.reading` does."""
+        written = ""
+        for character in text:  # completes one word at most, so that what the second session writes has one delay
+            written += await self._passed(await self.first.reading(character))
+        return written
+
+    async def finishing(self) -> str:
+        """Read the end of the text, as `LiveSession.finishing` does."""
+        written = await self._passed(await self.first.finishing())
+        return written + self._noted(await self.second.finishing())
 
     def forget(self) -> None:
         """Forget sentences that have ended, as `LiveSession.forget` does."""
@@ -273,11 +293,11 @@ class PivotSession:
         parts = sum(len(sentence.written) for sentence in self.second.sentences)
         self._heard = self._heard[len(self._heard) - parts :]
 
-    def _passed(self, text: str) -> str:
+    async def _passed(self, text: str) -> str:
         """Pass what the first session has written to the second one, and end its sentence with that of the first."""
-        written = self.second.read(text)
+        written = await self.second.reading(text)
         if text and self.first.sentences[-1].ended:
-            written += self.second.finish()
+            written += await self.second.finishing()
         return self._noted(written)
 
     def _noted(self, written: str) -> str:

@@ -28,6 +28,11 @@ class EnsembleMemory(Memory):
         """Select the rows in all memories."""
         return _memory([part.select(rows) for part in self.parts])
 
+    def joined(self, others: Sequence[EnsembleMemory]) -> EnsembleMemory:
+        """Join the memories of each encoder."""
+        parts = zip(self.parts, *(other.parts for other in others), strict=True)
+        return _memory([first.joined(rest) for first, *rest in parts])
+
 
 @dataclass(frozen=True)
 class EnsembleState:

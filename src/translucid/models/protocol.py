@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
@@ -50,6 +51,16 @@ class Memory:
     def select(self, rows: Tensor) -> Memory:
         """Return the memory of the sources `rows` [N], an index tensor that may repeat or drop sources."""
         return Memory(self.states.index_select(0, rows), self.mask.index_select(0, rows))
+
+    def joined(self, others: Sequence[Any]) -> Memory:
+        """Return the memory of these sources, followed by those of other memories of this class."""
+        states, masks = list[Tensor](), list[Tensor]()
+        longest = max(memory.mask.size(1) for memory in (self, *others))
+        for memory in (self, *others):
+            padding = longest - memory.mask.size(1)
+            states.append(F.pad(memory.states, (0, 0, 0, padding)))
+            masks.append(F.pad(memory.mask, (0, padding)))
+        return Memory(torch.cat(states), torch.cat(masks))
 
 
 class State(Protocol):

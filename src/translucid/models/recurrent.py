@@ -44,6 +44,12 @@ class RecurrentMemory(Memory):
         first = tuple(part.index_select(1, rows) for part in self.first)
         return RecurrentMemory(self.states.index_select(0, rows), self.mask.index_select(0, rows), first)
 
+    def joined(self, others: Sequence[RecurrentMemory]) -> RecurrentMemory:
+        """Return the memory of these sentences, followed by those of others."""
+        memory = super().joined(others)
+        parts = zip(self.first, *(other.first for other in others), strict=True)
+        return RecurrentMemory(memory.states, memory.mask, tuple(torch.cat(part, 1) for part in parts))
+
 
 @dataclass(frozen=True)
 class RecurrentState:

@@ -1,8 +1,9 @@
 """Sessions of live translation: clients send text in parts, and get what is written meanwhile (docs/live.md).
 
-A session belongs to a client, a key or an address. Its parts are translated one after another in the worker pool, of
-which all sessions together use a share, so that other requests have room. Sessions are bounded in number and time, and
-forget sentences that have ended. Other connections of the client can watch a session.
+A session belongs to a client, a key or an address. Its parts are translated one after another, and those of several
+sessions together: the words that wait at the same time go through the model as one batch. This work takes turns with
+that of the worker pool. Sessions are bounded in number and time, and forget sentences that have ended. Other
+connections of the client can watch a session.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bitext.cancellation import between_steps
 from bitext.words import unspaced
 from translucid.ground.errors import missing_package
+from translucid.ground.joint_steps import Step
 from translucid.kernels.machine import has_pytorch
 from translucid.serving.catalog import AnyServed
 from translucid.serving.edge.failures import ApiError
@@ -32,8 +33,6 @@ MOST, SHARE = 128, 64
 """The maximum number of sessions, and of those of one client."""
 WATCHERS = 16
 """The maximum number of connections that watch a session."""
-PLACES = 16
-"""The maximum number of pieces of work of all sessions in the worker pool, which has 64 places."""
 IDLE_SECONDS, CONNECTED_IDLE_SECONDS = 60.0, 1800.0
 """The seconds without text after which a session ends, and those if it has a connection of its own."""
 LONGEST_SECONDS = 12 * 3600.0
@@ -42,8 +41,6 @@ WAITING_MESSAGES = 256
 """The messages that wait for a watcher; one that reads so slowly that there are more is disconnected."""
 SHOWN_CHARACTERS = 1000
 """The characters of what is written that a watcher gets at first."""
-_POLL_SECONDS = 0.1
-"""The interval at which a session asks for room in the worker pool."""
 
 Message = dict[str, Any]
 """What a client gets, see docs/live.md."""
@@ -76,10 +73,10 @@ class Live(Protocol):
     def messages(self) -> list[str]:
         """What a user should know."""
 
-    def read(self, text: str) -> str:
+    async def reading(self, text: str) -> str:
         """Read the next part of the text, and return what is written."""
 
-    def finish(self) -> str:
+    async def finishing(self) -> str:
         """End the text, and return the rest."""
 
     def forget(self) -> None:
@@ -150,7 +147,7 @@ class LiveSession:
         """
         self._count_part(task, text)
         async with self._turn():
-            return await self._run(task, lambda: self._read(text, finish=finish))
+            return await self._run(task, self._read(text, finish=finish))
 
     async def grow(self, task: RequestTask, text: str, *, finish: bool = False) -> str:
         """Read a text that is longer each time, and return its translation so far, whose beginning never changes.
@@ -171,13 +168,13 @@ class LiveSession:
         async with self._turn():
             same = sum(old == new.strip() for old, new in zip(self._heard, words, strict=False))
             if 2 * same < min(len(self._heard), len(words)):
-                await self._run(task, lambda: self._read("", finish=True))
+                await self._run(task, self._read("", finish=True))
                 self._live, self._heard, self._sent_delays = self._begin(), [], 0
             new_words = complete[len(self._heard) :]
             # The space after a word completes it.
             part = "".join(new_words) + " " * bool(new_words)
             task.count(self.served, [part])
-            await self._run(task, lambda: self._read(part, finish=finish))
+            await self._run(task, self._read(part, finish=finish))
             self._heard += [word.strip() for word in new_words]
             written = self._live.text
         if finish:
@@ -234,25 +231,24 @@ class LiveSession:
                 raise
             self.used = time.monotonic()
 
-    async def _run(self, task: RequestTask, work: Callable[[], Message]) -> Message:
-        async with self.sessions.places:
-            message = await task.result(await _submitted(task, work))
+    async def _run(self, task: RequestTask, work: Coroutine[Step, None, Message]) -> Message:
+        message = await task.result(task.context.worker_pool.joint.submit(task, work))
         self._shown = (self._shown + message["text"])[-SHOWN_CHARACTERS:]
         for watcher in list(self.watchers):
             if not watcher.put({name: message[name] for name in ("text", "delays", "finished")}):
                 self.watchers.discard(watcher)
         return message
 
-    def _read(self, text: str, *, finish: bool) -> Message:
-        """Read a part in the worker pool, word by word, so that other work may have its turn between words."""
+    async def _read(self, text: str, *, finish: bool) -> Message:
+        """Read a part word by word, so that other work may have its turn between words."""
         live, written = self._live, ""
         with as_server_errors():
             for word in [*_words(text), text[len(text.rstrip()) :]]:
                 between_steps()
-                written += live.read(word)
+                written += await live.reading(word)
             if finish:
                 between_steps()
-                written += live.finish()
+                written += await live.finishing()
         delays = live.delays
         message: Message = {"text": written, "delays": delays[self._sent_delays :], "finished": finish}
         if live.messages:
@@ -264,17 +260,6 @@ class LiveSession:
         return message
 
 
-async def _submitted(task: RequestTask, work: Callable[[], Message]) -> Future[Message]:
-    """Submit work to the worker pool as soon as it has room."""
-    while True:
-        try:
-            return task.context.worker_pool.submit(task, work)
-        except ApiError:
-            if task.seconds_left() <= 0:
-                raise
-        await asyncio.sleep(_POLL_SECONDS)
-
-
 class LiveSessions:
     """All sessions of a server."""
 
@@ -282,7 +267,6 @@ class LiveSessions:
         """Begin without sessions."""
         self.by_name: dict[tuple[str, str], LiveSession] = {}
         """The sessions by client and name."""
-        self.places = asyncio.Semaphore(PLACES)
         self.sockets = 0
         """The number of WebSockets."""
         self.closed = False

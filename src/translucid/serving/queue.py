@@ -10,18 +10,19 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bitext.cancellation import Cancelled, between_steps, call_between_steps
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.data.document_context import Source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
+from translucid.ground.joint_steps import Running, Step, compute_steps
 from translucid.kernels.machine import lower_priority
 from translucid.serving.edge.failures import ApiError, ServerError
 
@@ -166,6 +167,75 @@ class FairScheduler:
             turn.started.set()
 
 
+JOINT_BATCH = 32
+"""The maximum number of coroutines whose steps are computed together."""
+JOINT_TURN = 0.05
+"""The seconds of work on their steps after which others may have their turn."""
+
+
+class JointWork:
+    """Coroutines whose steps are computed together, by one thread: the words of live sessions."""
+
+    def __init__(self, scheduler: FairScheduler) -> None:
+        """Take turns with other work by a scheduler."""
+        self.scheduler = scheduler
+        self.lock = threading.Lock()
+        self.waiting: deque[tuple[Task, Running[Any]]] = deque()
+        """The coroutines that have not begun, with the tasks that they belong to."""
+        self.works = False
+        # With low priority, as the worker pool: the event loop and the batches of short requests come first.
+        self.threads = ThreadPoolExecutor(1, "joint_work", initializer=lower_priority)
+
+    def submit(self, task: Task, work: Coroutine[Step, None, Result]) -> Future[Result]:
+        """Start a coroutine, and return the future of its result; it ends early if the task is over."""
+        running = Running(work)
+        with self.lock:
+            self.waiting.append((task, running))
+            if not self.works:
+                self.works = True
+                self.threads.submit(self._work)
+        return running.future
+
+    def close(self) -> None:
+        """Finish all work, and stop."""
+        self.threads.shutdown()
+
+    def _work(self) -> None:
+        """Compute steps until no coroutine is left."""
+        batch: list[tuple[Task, Running[Any]]] = []
+        while True:
+            with self.lock:
+                if not batch and not self.waiting:
+                    self.works = False
+                    return
+            # Each turn is new work to the scheduler, as the next words are: it does not count what was done before.
+            with self.scheduler.turn(lambda: False):
+                end = time.monotonic() + JOINT_TURN
+                while time.monotonic() < end and (batch := self._begun(batch)):
+                    compute_steps([running for _, running in batch])
+
+    def _begun(self, batch: list[tuple[Task, Running[Any]]]) -> list[tuple[Task, Running[Any]]]:
+        """Return those of a batch that wait for a step and are still needed, and begin others in the places left."""
+        needed = []
+        for task, running in batch:
+            if running.step and task.over():
+                running.go_on(Cancelled())
+            if running.step:
+                needed.append((task, running))
+        while len(needed) < JOINT_BATCH:
+            with self.lock:
+                if not self.waiting:
+                    break
+                task, running = self.waiting.popleft()
+            if not running.future.set_running_or_notify_cancel():
+                running.close()
+                continue
+            running.go_on()
+            if running.step:
+                needed.append((task, running))
+        return needed
+
+
 PLACES = 64
 """The maximum number of pieces of work, running or waiting for their turn."""
 SHARE = 48
@@ -179,6 +249,7 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self.scheduler = FairScheduler(POOL_TURN)
+        self.joint = JointWork(self.scheduler)
         self.lock = threading.Lock()
         self.work_counts: Counter[str] = Counter()
         # With low priority, so that the event loop and the batches of short requests get the processor first.
@@ -210,6 +281,7 @@ class WorkerPool:
 
     def close(self) -> None:
         """Finish all work, and stop."""
+        self.joint.close()
         self.threads.shutdown()
 
 

@@ -40,6 +40,7 @@ from shared_continuations import share_continuations
 
 from bitext.languages import usual_code
 from bitext.pair import Pair
+from bitext.words import words_of
 from translucid.api.fitting.alignment_fitting import choose_alignment
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import CorpusName, read_pairs, sources_of, targets_of
@@ -49,7 +50,6 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.live.delays import Latency, latency, mean_latency
-from translucid.live.words import words_of
 from translucid.runs.run_folder import RunFolder
 
 COMMAND = "python benchmarks/claims/live.py RUN ..."

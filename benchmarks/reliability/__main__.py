@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.reliability import captions, interference, large, mixed, scaling, serving, siege
+from benchmarks.reliability import captions, interference, large, live, mixed, scaling, serving, siege
 from benchmarks.reliability.page import RECORD, machine, write_page
 from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import Finding, output_of, train, translucid
@@ -77,6 +77,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
     elif part == "siege":
         for engine in ("auto", "torch"):
             yield from siege.under_attack(model(work), work, 5 if quick else 10, engine=engine)
+        yield live.live_attacked(model(work), work, 10 if quick else 120)
     elif part == "interference":
         yield from interference.all_trials(model(work), work, 5 if quick else 30)
     elif part == "growth":

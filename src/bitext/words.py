@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 # Scripts that write no spaces: each of their characters is a separate word.
@@ -156,3 +156,67 @@ def find_sequence(words: Sequence[str], text_words: Sequence[str]) -> list[int]:
         else:
             index += 1
     return starts
+
+
+class SourceWord(NamedTuple):
+    """A word of a text that arrives in parts, and whether there is white space before it."""
+
+    text: str
+    spaced: bool = True
+
+
+def stands_alone(character: str) -> bool:
+    """Whether a character is a word by itself: one of a script without spaces, or its punctuation."""
+    if character.isascii():
+        return False
+    wide_sign = unicodedata.east_asian_width(character) in "WF" and not character.isalnum()
+    return wide_sign or unspaced(character)
+
+
+class WordReader:
+    """Cuts a text that arrives in parts into words. A word is complete when another one or white space follows.
+
+    White space separates words. Of scripts without spaces, each character is a word.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._begun = ""
+        self._spaced = True
+
+    def read(self, text: str) -> Iterator[SourceWord]:
+        """Yield the words that the next part of the text completes."""
+        for character in text:
+            if character.isspace() or stands_alone(character):
+                yield from self.rest()
+            if character.isspace():
+                self._spaced = True
+            elif stands_alone(character):
+                yield self._taken(character)
+            else:
+                self._begun += character
+
+    def rest(self) -> Iterator[SourceWord]:
+        """Yield the word that has begun, if there is one: nothing more belongs to it."""
+        if self._begun:
+            word, self._begun = self._begun, ""
+            yield self._taken(word)
+
+    def _taken(self, text: str) -> SourceWord:
+        spaced, self._spaced = self._spaced, False
+        return SourceWord(text, spaced)
+
+
+def words_of(text: str) -> list[SourceWord]:
+    """Return the words of a whole text.
+
+    >>> [word.text for word in words_of("I like 足球")]
+    ['I', 'like', '足', '球']
+    """
+    reader = WordReader()
+    return [*reader.read(text), *reader.rest()]
+
+
+def text_of(words: Iterable[SourceWord]) -> str:
+    """Return the text of words."""
+    return "".join(" " * word.spaced + word.text for word in words).lstrip()

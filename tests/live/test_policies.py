@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from bitext.words import text_of, words_of
 from tests.probes.untrained import untrained_translator
 from translucid.corpora.phrasebook import generate
 from translucid.decoding.maps import forced_pass
 from translucid.live.policies import POLICIES, AlignAtt, EDAtt, LocalAgreement, Proposal, WaitK
-from translucid.live.words import ends_sentence, text_of, words_of, words_of_pieces
+from translucid.live.words import ends_sentence, words_of_pieces
 
 
 def proposal(row, words, heard, word=0, hypothesis=(), earlier=()):

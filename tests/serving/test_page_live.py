@@ -178,3 +178,24 @@ def test_the_section_is_loaded_when_it_is_opened_and_only_if_there_is_one(contex
         assert page.locator("#show-live").count() == 0
     monkeypatch.setattr(kinds, "extensions", lambda: ())
     assert kinds.page_sections() == []
+
+
+def test_without_websockets_messages_are_requests_and_events(context, address, translator):  # noqa: F811
+    with fresh(context) as page:
+        page.add_init_script(
+            "globalThis.WebSocket = class extends WebSocket { constructor() { super(`ws://${location.host}/health`) } }"
+        )
+        page.goto(f"{address}/#live")
+        page.fill("#live-text", TEXT)
+        page.keyboard.press("Control+Enter")
+        session = translator.live("alignatt", lag=2)
+        written = session.read(TEXT) + session.finish()
+        expect(page.locator(".live-output")).to_have_text(written)
+        assert ended(page) == written
+        for path, fields in (
+            ("live", {"source": "en", "target": "es", "session": "stage"}),
+            ("live/stage", {"text": TEXT}),
+        ):
+            assert page.request.post(f"{address}/{path}", data=fields).ok
+        page.goto(f"{address}/live?overlay&session=stage")
+        expect(page.locator("#lines")).to_contain_text(written.split()[2])

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bitext.words import stands_alone
 from translucid.attention.points import WEIGHTS, Point, Record, handling_points, points_of
 from translucid.data.batching import padded
 from translucid.data.tokenizing.pieces import SPACE
@@ -30,7 +31,6 @@ from translucid.ground.joint_steps import Step
 from translucid.ground.special import SPECIAL
 from translucid.kernels.upload import upload
 from translucid.live.policies import Floats
-from translucid.live.words import stands_alone
 from translucid.models.protocol import Maps, Memory, SequenceModel, State
 
 if TYPE_CHECKING:

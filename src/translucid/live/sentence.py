@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bitext.words import SourceWord, text_of, words_of
 from translucid.data.text_pipeline import Piece, TextPipeline, translatable
 from translucid.data.tokenizing.pieces import MATCH, SPACE, TERM
 from translucid.ground.special import SPECIAL
 from translucid.live import continuation
 from translucid.live.continuation import Continuation, Continuations
 from translucid.live.policies import Evidence, Floats, Policy, Proposal
-from translucid.live.words import SourceWord, text_of, words_of, words_of_pieces
+from translucid.live.words import words_of_pieces
 
 
 class Reading(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from bitext.words import SourceWord, WordReader, text_of
 from translucid.api.pivot_translator import PivotTranslator
 from translucid.engines.combinations import CONSTRAINED
 from translucid.ground.errors import UserError
@@ -16,7 +17,7 @@ from translucid.live.continuation import AttentionRows, Continuations, TargetVoc
 from translucid.live.kinds import PolicyName
 from translucid.live.policies import Floats, policy_of
 from translucid.live.sentence import LiveSentence, delays_of
-from translucid.live.words import SourceWord, WordReader, ends_sentence, text_of
+from translucid.live.words import ends_sentence
 from translucid.runs.configuration import LiveSettings, checked
 
 if TYPE_CHECKING:

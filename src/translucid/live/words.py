@@ -1,78 +1,18 @@
-"""The words and the sentence ends of a text that arrives in parts.
+"""The sentence ends of a text that arrives in parts, and the words of its pieces.
 
-White space separates words. Of scripts without spaces, each character is a word. Whether a sentence ends is decided by
-the words read so far, so it does not depend on the parts in which they arrive.
+Whether a sentence ends is decided by the words read so far, so it does not depend on the parts in which they arrive.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from bitext.words import unspaced
+from bitext.words import stands_alone
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
 
 _NEXT = " A"
 """A space and a word that could begin the next sentence."""
-
-
-class SourceWord(NamedTuple):
-    """A word, and whether there is white space before it."""
-
-    text: str
-    spaced: bool = True
-
-
-def stands_alone(character: str) -> bool:
-    """Whether a character is a word by itself: one of a script without spaces, or its punctuation."""
-    if character.isascii():
-        return False
-    wide_sign = unicodedata.east_asian_width(character) in "WF" and not character.isalnum()
-    return wide_sign or unspaced(character)
-
-
-class WordReader:
-    """Cuts a text that arrives in parts into words. A word is complete when another one or white space follows."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self._begun = ""
-        self._spaced = True
-
-    def read(self, text: str) -> Iterator[SourceWord]:
-        """Yield the words that the next part of the text completes."""
-        for character in text:
-            if character.isspace() or stands_alone(character):
-                yield from self.rest()
-            if character.isspace():
-                self._spaced = True
-            elif stands_alone(character):
-                yield self._taken(character)
-            else:
-                self._begun += character
-
-    def rest(self) -> Iterator[SourceWord]:
-        """Yield the word that has begun, if there is one: nothing more belongs to it."""
-        if self._begun:
-            word, self._begun = self._begun, ""
-            yield self._taken(word)
-
-    def _taken(self, text: str) -> SourceWord:
-        spaced, self._spaced = self._spaced, False
-        return SourceWord(text, spaced)
-
-
-def words_of(text: str) -> list[SourceWord]:
-    """Return the words of a whole text."""
-    reader = WordReader()
-    return [*reader.read(text), *reader.rest()]
-
-
-def text_of(words: Iterable[SourceWord]) -> str:
-    """Return the text of words."""
-    return "".join(" " * word.spaced + word.text for word in words).lstrip()
 
 
 def ends_sentence(text: str, language: str | None) -> bool:

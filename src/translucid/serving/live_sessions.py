@@ -9,7 +9,6 @@ connections of the client can watch a session.
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 import time
 from collections import Counter
@@ -17,8 +16,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bitext.cancellation import between_steps
-from bitext.words import unspaced
+from bitext.words import words_of
 from translucid.ground.errors import missing_package
 from translucid.ground.joint_steps import Step
 from translucid.kernels.machine import has_pytorch
@@ -163,19 +161,19 @@ class LiveSession:
         Raises:
             ApiError: as `read`.
         """
-        words = list(_words(text))
+        words = words_of(text)
         complete = words if finish else words[:-1]
         async with self._turn():
-            same = sum(old == new.strip() for old, new in zip(self._heard, words, strict=False))
+            same = sum(old == new.text for old, new in zip(self._heard, words, strict=False))
             if 2 * same < min(len(self._heard), len(words)):
                 await self._run(task, self._read("", finish=True))
                 self._live, self._heard, self._sent_delays = self._begin(), [], 0
             new_words = complete[len(self._heard) :]
-            # The space after a word completes it.
-            part = "".join(new_words) + " " * bool(new_words)
+            part = "".join(" " * word.spaced + word.text for word in new_words)
+            part += " " * bool(new_words)  # completes the last word
             task.count(self.served, [part])
             await self._run(task, self._read(part, finish=finish))
-            self._heard += [word.strip() for word in new_words]
+            self._heard += [word.text for word in new_words]
             written = self._live.text
         if finish:
             self.close()
@@ -240,14 +238,11 @@ class LiveSession:
         return message
 
     async def _read(self, text: str, *, finish: bool) -> Message:
-        """Read a part word by word, so that other work may have its turn between words."""
-        live, written = self._live, ""
+        """Read a part, whose words wait for steps that are computed with those of other sessions."""
+        live = self._live
         with as_server_errors():
-            for word in [*_words(text), text[len(text.rstrip()) :]]:
-                between_steps()
-                written += await live.reading(word)
+            written = await live.reading(text)
             if finish:
-                between_steps()
                 written += await live.finishing()
         delays = live.delays
         message: Message = {"text": written, "delays": delays[self._sent_delays :], "finished": finish}
@@ -360,19 +355,3 @@ def _named(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     if "pivot" in record:
         named["pivot"] = _named(record["pivot"], name)
     return named
-
-
-def _words(text: str) -> Iterator[str]:
-    """Yield the words of a text with the white space before them; letters of scripts without spaces one by one.
-
-    >>> list(_words(" I like 足球"))
-    [' I', ' like', ' 足', '球']
-    """
-    for match in re.finditer(r"(?<!\s)\s*\S+", text):
-        word = ""
-        for character in match[0]:
-            if word.strip() and (unspaced(character) or unspaced(word[-1])):
-                yield word
-                word = ""
-            word += character
-        yield word

@@ -1,6 +1,8 @@
-// A session of live translation on the server, over a WebSocket; docs/live.md describes its messages.
+// A session of live translation on the server, over a WebSocket, or over requests if the server has none; docs/live.md describes its
+// messages.
 
 const PART_LENGTH = 1000; // characters; a longer text is sent in parts
+const CLOSED = "The connection to the server was closed. Play the text again";
 
 export class LiveConnection {
   // options: the fields of the session.
@@ -11,18 +13,46 @@ export class LiveConnection {
     this.handlers = handlers;
     this.partLength = Math.min(PART_LENGTH, maxLength);
     this.record = null;
-    this.pending = [{ ...options, record: true }]; // messages until the connection is open
+    this.options = { ...options, record: true };
+    this.pending = [this.options]; // messages until the connection is open
+    this.requests = null; // without WebSockets, a promise for the answers to all messages so far
+    this.path = "live";
+    let wasOpen = false;
     const address = new URL("live", location.href);
     address.protocol = address.protocol.replace("http", "ws");
     this.socket = new WebSocket(address);
     this.socket.addEventListener("open", () => {
+      wasOpen = true;
       for (const message of this.pending) this.socket.send(JSON.stringify(message));
       this.pending = [];
     });
     this.socket.addEventListener("message", ({ data }) => this.receive(JSON.parse(data)));
-    this.socket.addEventListener("close", () =>
-      this.fail("The connection to the server was closed. Play the text again"),
-    );
+    this.socket.addEventListener("close", () => {
+      if (wasOpen) this.fail(CLOSED);
+      else this.useRequests();
+    });
+  }
+
+  useRequests() {
+    this.requests = Promise.resolve();
+    for (const message of this.pending) this.send(message);
+    this.pending = [];
+  }
+
+  // Send a message as a request, and receive the answer.
+  async request(message) {
+    if (!this.handlers) return;
+    const { api_key } = this.options;
+    const headers = { "Content-Type": "application/json" };
+    const body = JSON.stringify(api_key ? { ...message, api_key } : message);
+    try {
+      const response = await fetch(this.path, { method: "POST", headers, body });
+      const answer = await response.json();
+      if (answer.session) this.path = `live/${answer.session}`;
+      this.receive(answer);
+    } catch {
+      this.fail(CLOSED);
+    }
   }
 
   // Let the session read the next part of the text.
@@ -49,7 +79,8 @@ export class LiveConnection {
   }
 
   send(message) {
-    if (this.socket.readyState === WebSocket.CONNECTING) this.pending.push(message);
+    if (this.requests) this.requests = this.requests.then(() => this.request(message));
+    else if (this.socket.readyState !== WebSocket.OPEN) this.pending.push(message);
     else this.socket.send(JSON.stringify(message));
   }
 

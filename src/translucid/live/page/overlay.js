@@ -30,26 +30,47 @@ function widthOf(text) {
   );
 }
 
+const session = query.get("session") ?? "";
+const key = query.get("api_key");
+
 function connect() {
   const address = new URL("live", location.href);
   address.protocol = address.protocol.replace("http", "ws");
   const socket = new WebSocket(address);
-  let isFirst = true;
+  let retry = listen; // without WebSockets, or a server, the socket never opens
   socket.addEventListener("open", () => {
-    const key = query.get("api_key");
-    socket.send(JSON.stringify({ watch: query.get("session") ?? "", ...(key ? { api_key: key } : {}) }));
+    retry = connect;
+    socket.send(JSON.stringify({ watch: session, ...(key ? { api_key: key } : {}) }));
   });
-  socket.addEventListener("message", ({ data }) => {
+  socket.addEventListener("message", receiver());
+  socket.addEventListener("close", () => setTimeout(retry, RETRY_MILLISECONDS));
+}
+
+// Watch the session by server-sent events.
+function listen() {
+  const address = new URL(`live/${encodeURIComponent(session)}`, location.href);
+  if (key) address.searchParams.set("api_key", key);
+  const events = new EventSource(address);
+  events.addEventListener("message", receiver());
+  events.addEventListener("error", () => {
+    events.close();
+    setTimeout(connect, RETRY_MILLISECONDS);
+  });
+}
+
+// Return a handler of messages with what is written, of which the first has the end of what was written before.
+function receiver() {
+  let isFirst = true;
+  return ({ data }) => {
     const { text, error, status } = JSON.parse(data);
     // A session that has not begun yet is awaited without a message.
     problem.textContent = error && status !== 404 ? error : "";
     if (error) return;
-    if (isFirst) lines = []; // what is written begins with the end of what was written before
+    if (isFirst) lines = [];
     isFirst = false;
     write(text);
-  });
-  socket.addEventListener("close", () => setTimeout(connect, RETRY_MILLISECONDS));
+  };
 }
 
-if (query.get("session")) connect();
+if (session) connect();
 else problem.textContent = "Name the session to show: /live?overlay&session=NAME";

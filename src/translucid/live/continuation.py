@@ -138,6 +138,14 @@ class AttentionRows:
         with handling_points({point: record.handler(name) for name, point in self.points.items()}):
             yield record
 
+    def of_target(self, model: SequenceModel, memory: Memory, tokens: Sequence[int]) -> Floats:
+        """Return the attention [T, S] with which the tokens of the target of one source are proposed."""
+        ids = torch.tensor(tokens, device=memory.states.device)
+        with self.recorded() as maps:
+            features = forced_features(model, memory, ids[None])
+        positions = torch.arange(len(tokens), device=ids.device)
+        return self.of_pieces(model, memory, maps, features, Pieces(torch.zeros_like(positions), positions, ids))
+
     def of_pieces(self, model: SequenceModel, memory: Memory, maps: Maps, features: Tensor, pieces: Pieces) -> Floats:
         """Return the attention [P, S] with which P target pieces were proposed; [P, 0] without attention.
 
@@ -425,11 +433,6 @@ class Continuations:
         whole_words = continuation.whole_words(self.vocabulary, engine.device)
         problem = replace(problem, rules=[*problem.rules, *whole_words])
         ((best,),) = beam_search(problem, self.options.beam, 1).best(1)
-        tokens = torch.tensor(best.with_end, device=engine.device)
-        with self.rows.recorded() as maps:
-            features = forced_features(model, problem.memory, tokens[None])
-        positions = torch.arange(len(tokens), device=engine.device)
-        all_pieces = Pieces(torch.zeros_like(positions), positions, tokens)
-        rows = self.rows.of_pieces(model, problem.memory, maps, features, all_pieces)
+        rows = self.rows.of_target(model, problem.memory, best.with_end)
         pieces = [Piece(*values) for values in zip(best.with_end, best.token_log_probabilities, rows, strict=True)]
         return pieces[len(prefix) :]

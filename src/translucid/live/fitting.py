@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from bitext.pair import Pair
-from translucid.decoding.maps import forced_features
-from translucid.decoding.search import prepare
+from bitext.words import words_of
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.live.continuation import AttentionRows, Continuations, Piece, TargetVocabulary
 from translucid.live.policies import AlignAtt, EDAtt, Policy, Proposal
 from translucid.live.sentence import LiveSentence
-from translucid.live.words import words_of
 from translucid.runs.configuration import LiveSettings
 
 if TYPE_CHECKING:
@@ -126,9 +124,6 @@ def _forced(continuations: Continuations, source: Sequence[int], target: Sequenc
     engine, rows = continuations.engine, continuations.rows
     tokens = [*engine.opening, *target]
     with torch.inference_mode():
-        problem = prepare(engine.model, torch.tensor([source], device=engine.device), continuations.options)
-        with rows.recorded() as maps:
-            target_ids = torch.tensor([tokens], device=engine.device)
-            features = forced_features(engine.model, problem.memory, target_ids)
-        attention = rows.of_tokens(problem, maps, features, tokens)
+        memory = engine.model.encode(torch.tensor([source], device=engine.device))
+        attention = rows.of_target(engine.model, memory, tokens)
     return [Piece(token, 0.0, row) for token, row in zip(target, attention[len(engine.opening) :], strict=True)]

@@ -44,7 +44,7 @@ from translucid.evaluation.confidence import KINDS, Figures, Kind, Measurements,
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console
 from translucid.ground.special import SPECIAL
-from translucid.language.classification import calibration_error
+from translucid.language.text_classifier import calibration_error
 
 PAIRS = "en-de", "en-zh", "ro-en", "et-en", "ne-en", "si-en"
 RIDGE = 10.0

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from translucid.data.batching import Batch
 from translucid.kernels.rounding import bfloat16_is_faster, mixed_precision
 from translucid.language.running_text import StreamLoss
-from translucid.language.stream import empty_source
+from translucid.language.scores import empty_source
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve

@@ -23,7 +23,7 @@ from typing import Any
 from common import DOCS, facts, mean_interval, show, table, train_once, write
 
 from bitext.pair import Pair
-from translucid.captions.caption_scoring import score_captions
+from translucid.captions.caption_scores import score_captions
 from translucid.captions.captioner import Captioner
 from translucid.captions.image_cases import CellCase
 from translucid.captions.image_files import ImageFiles

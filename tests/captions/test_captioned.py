@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitext.pair import Pair
-from translucid.captions.captioned import Augmentation, CaptionedImages, VariedImages
+from translucid.captions.dataset import Augmentation, CaptionedImages, VariedImages
 from translucid.captions.image_store import StoredImages
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions

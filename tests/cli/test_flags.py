@@ -21,7 +21,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 EXEMPT = {
     "bitext/protected_spans.py": "examples of switches, which are protected as any text",
-    "translucid/interop/model_card.py": "the card of an exported model names the command that wrote it",
+    "translucid/interop/huggingface_export.py": "the card of an exported model names the command that wrote it",
     "translucid/serving/mcp_server.py": "for whoever starts the server",
     "translucid/serving/edge/middleware.py": "for whoever starts the server, whose answers the command line never sees",
 }

@@ -107,8 +107,10 @@ def test_all_parts_of_a_run_know_what_it_has_learned(call, corpus, tmp_path, mon
         imported_offer = check_state(call, imported, learned, texts, tests)
         assert sorted(row["code"] for row in imported_offer) == sorted(row["code"] for row in second)
     # The barely trained teacher writes nothing that looks like a translation.
-    monkeypatch.setattr("translucid.distillation.filtering.EXCLUDED_RULES", ("near-duplicate", "language", "length"))
-    monkeypatch.setattr("translucid.distillation.filtering.repetition_in", lambda source, target: None)
+    monkeypatch.setattr(
+        "translucid.distillation.training_pairs.EXCLUDED_RULES", ("near-duplicate", "language", "length")
+    )
+    monkeypatch.setattr("translucid.distillation.training_pairs.repetition_in", lambda source, target: None)
     student = tmp_path / "student"
     files = ["--pairs", spanish, "--valid", spanish_test, "--out", student, "--vocabulary", "teacher"]
     ways = ["--choose", "best", "--beam", 1, "--skip", "align", "--skip", "report", "--student", "student-demo"]

@@ -20,8 +20,7 @@ def tuned(small_run, corpus, tmp_path_factory):
     run = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
     assert command(["tune", "shortlists", str(run), *files, "--sentences", "2", "--allow", "100"]) == 0
-    from translucid.engines.piece_links import learn_links
-    from translucid.engines.tuning import CPU
+    from translucid.engines.tuning import CPU, learn_links
 
     translator = Translator.load(run, engine="torch")
     pairs = [(p.source, p.target) for p in generate(60, max_words=8)]

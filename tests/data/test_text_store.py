@@ -15,7 +15,7 @@ from translucid.data.stores.store import EncodedTexts, Size, TextStore
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.language.stream import Stream
+from translucid.language.scores import Stream
 
 TEXTS = [Pair(p.target, "label") for p in generate(230, max_words=10)] + [Pair(" ", "")]
 CORPORA = [TEXTS[:100], TEXTS[100:]]

@@ -12,7 +12,7 @@ from torch import Tensor
 from translucid.data.batching import Batch
 from translucid.language.classifier import Classifier
 from translucid.language.model import LanguageModel
-from translucid.language.stream import empty_source
+from translucid.language.scores import empty_source
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.presets import all_presets

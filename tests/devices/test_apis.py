@@ -19,8 +19,8 @@ from translucid.decoding.maps import AlignmentLayer
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
 from translucid.engines.onnx.convert import recordable
-from translucid.engines.piece_links import learn_links
 from translucid.engines.run_files import load_alignment_layer, save_alignment_layer
+from translucid.engines.tuning import learn_links
 from translucid.inspection.alignment import AlignmentExample, learn_alignment
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import plain

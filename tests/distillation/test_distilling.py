@@ -19,9 +19,8 @@ from translucid.data.seen_sentences import (
 from translucid.decoding.pair_scores import score_pairs
 from translucid.distillation.report import Report
 from translucid.distillation.request import Bounds, Request
-from translucid.distillation.sources import write_sources
 from translucid.distillation.student import STUDENTS, chosen_preset, estimated_bytes
-from translucid.distillation.teacher import nearest
+from translucid.distillation.training_pairs import nearest, write_sources
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 

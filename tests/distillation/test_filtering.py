@@ -5,7 +5,7 @@ import math
 import pytest
 
 from translucid.corpora.phrasebook import generate
-from translucid.distillation.filtering import (
+from translucid.distillation.training_pairs import (
     DISTILLED,
     REFERENCE,
     as_json,

@@ -7,8 +7,8 @@ import pytest
 
 from tests.engines.test_engines import run_at
 from translucid.data.readers.corpus import read_pairs
-from translucid.distillation import int8
-from translucid.distillation.int8 import Scores, check_int8, fine_tuning_configuration, int8_scores
+from translucid.distillation import student as students
+from translucid.distillation.student import Scores, check_int8, fine_tuning_configuration, int8_scores
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.console import Console
 from translucid.runs.run_folder import RunFolder
@@ -33,7 +33,7 @@ def scored(monkeypatch):
 
     def replace_scores(*scores):
         remaining = iter(scores)
-        monkeypatch.setattr(int8, "int8_scores", lambda run, *_, **__: runs.append(run) or next(remaining))
+        monkeypatch.setattr(students, "int8_scores", lambda run, *_, **__: runs.append(run) or next(remaining))
         return runs
 
     return replace_scores

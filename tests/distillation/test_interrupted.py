@@ -9,9 +9,9 @@ import pytest
 from tests.distillation.conftest import STUDENT
 from tests.probes.forked import _die, forked
 
-REPLACED = {"translucid.distillation.teacher.TeacherJob.window": 16}
+REPLACED = {"translucid.distillation.training_pairs.TeacherJob.window": 16}
 PLACES = {
-    "in the middle of translating": "translucid.distillation.teacher.TeacherJob.work",
+    "in the middle of translating": "translucid.distillation.training_pairs.TeacherJob.work",
     "before the record of a stage": "translucid.distillation.stages.digest",
     "between the files of a stage": "translucid.distillation.distilling.filter_by_scores",
     "before the old run is removed": "translucid.distillation.distilling.discard",

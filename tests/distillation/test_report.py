@@ -7,10 +7,18 @@ import shutil
 import pytest
 
 from bitext.pair import Pair
-from translucid.distillation import measuring
-from translucid.distillation.measuring import Measured, Measurements, Round, System, measure
-from translucid.distillation.plot import draw_report
-from translucid.distillation.report import Report, pareto_front, rows
+from translucid.distillation import report as reporting
+from translucid.distillation.report import (
+    Measured,
+    Measurements,
+    Report,
+    Round,
+    System,
+    draw_report,
+    measure,
+    pareto_front,
+    rows,
+)
 from translucid.distillation.request import Bounds
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.engines.tuned import Tuned, load_tuned
@@ -158,7 +166,7 @@ def test_an_interrupted_measurement_goes_on_where_it_was(tmp_path):
     expected = run(complete)
     assert expected.complete(2) and not expected.complete(3) and expected.systems[0].bleu == pytest.approx(100)
     assert [model.calls[0] for model in complete] == [9, 9]
-    calls_per_round = [1] * (1 + measuring.FEWEST_ALONE) + [9]
+    calls_per_round = [1] * (1 + reporting.FEWEST_ALONE) + [9]
     assert [model.calls[1:] for model in complete] == [2 * calls_per_round] * 2
     for stop_after in range(1, len(complete[1].calls)):
         file.unlink()

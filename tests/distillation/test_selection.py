@@ -5,7 +5,7 @@ import random
 from sacrebleu.metrics.chrf import CHRF
 
 from translucid.corpora.phrasebook import generate
-from translucid.distillation.teacher import nearest
+from translucid.distillation.training_pairs import nearest
 
 
 def test_the_nearest_hypothesis_is_that_of_sacrebleu():

@@ -21,8 +21,8 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
-from translucid.engines.onnx import conventions, recording, search, searching
-from translucid.engines.onnx.graph import Graph
+from translucid.engines.onnx import conventions, recording, searching
+from translucid.engines.onnx.recording import Graph
 from translucid.engines.onnx.searching import OnnxEngine
 from translucid.engines.tuning import all_configurations
 from translucid.models.build import build_model
@@ -193,7 +193,7 @@ def test_a_search_can_be_cancelled(engine_of):
 def test_as_many_sentences_are_in_a_batch_as_the_cache_holds(engine_of, monkeypatch):
     torch_engine, tokenizer = engine_of("Luong")
     engine, sizes = OnnxEngine.of(torch_engine, tokenizer, threads=1), []
-    search_batch = search.search
+    search_batch = searching.search
     monkeypatch.setattr(
         search, "search", lambda model, ids, *arguments: sizes.append(len(ids)) or search_batch(model, ids, *arguments)
     )

@@ -7,8 +7,8 @@ import torch
 from bitext.pair import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import cross_attention
-from translucid.engines import piece_links
-from translucid.engines.piece_links import PieceLinks, learn_links, seen_pieces
+from translucid.engines import tuning as piece_links
+from translucid.engines.tuning import PieceLinks, learn_links, seen_pieces
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 

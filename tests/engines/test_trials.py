@@ -14,9 +14,8 @@ from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.tuned import Tuned
-from translucid.engines.tuning import Comparison, Trial, all_configurations, fastest, trials
+from translucid.engines.tuning import Comparison, Trial, all_configurations, fastest, learn_links, seen_pieces, trials
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions

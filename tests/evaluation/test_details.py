@@ -15,7 +15,7 @@ from translucid.evaluation.metrics import pairwise_chrf
 from translucid.evaluation.quality_checks import QualityChecks, _alike, _is_copy, restarted
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.language.classification import calibration_error, classification_scores
+from translucid.language.text_classifier import calibration_error, classification_scores
 
 
 def test_the_intervals_of_lengths_and_frequencies():

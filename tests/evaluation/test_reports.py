@@ -7,8 +7,7 @@ import pytest
 
 from bitext.pair import Pair
 from tests.rendered import rendered
-from translucid.captions.caption_scores import CaptionScores
-from translucid.captions.caption_scoring import CaptionEvaluation
+from translucid.captions.caption_scores import CaptionEvaluation, CaptionScores
 from translucid.captions.pointing import KindScore
 from translucid.data.seen_sentences import SeenSentences, SeenSentencesBuilder, hashes_of
 from translucid.data.stores.store import Size

@@ -16,6 +16,8 @@ from translucid.decoding.trace import BeamTrace
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import SIDES, Inspected, page, viewer_record
 from translucid.inspection.plots import (
+    MAX_WIDTH,
+    bands,
     draw_attention,
     draw_beam,
     draw_curves,
@@ -26,10 +28,10 @@ from translucid.inspection.plots import (
     draw_positions,
     draw_ribbons,
     draw_words,
+    new_figure,
+    rendered,
     save_figure,
 )
-from translucid.inspection.plots.ribbons import MAX_WIDTH, bands
-from translucid.inspection.plots.saving import new_figure, rendered
 from translucid.inspection.rendering.html import notebook_table
 from translucid.inspection.rendering.saving import save, save_maps
 from translucid.inspection.words import WordMap, word_map

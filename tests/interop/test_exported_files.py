@@ -13,9 +13,8 @@ from translucid import __version__
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface import from_huggingface
-from translucid.interop.huggingface_export import M2M100, export_huggingface
+from translucid.interop.huggingface_export import M2M100, ModelCard, export_huggingface
 from translucid.interop.importing import import_model
-from translucid.interop.model_card import ModelCard
 from translucid.layers.positions import sinusoidal_positions
 from translucid.runs.configuration import validated
 from translucid.runs.run_folder import RunFolder

@@ -11,9 +11,8 @@ from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import SearchRequest
 from translucid.decoding.search import TorchEngine, continuations
 from translucid.decoding.shortlist import read_shortlist
-from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.tuned import Tuned, save_tuned
-from translucid.engines.tuning import all_configurations
+from translucid.engines.tuning import all_configurations, learn_links, seen_pieces
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.conftest import IMAGE_ENCODER
-from translucid.captions.caption_scoring import score_captions
+from translucid.captions.caption_scores import score_captions
 from translucid.captions.captioner import Captioner
 from translucid.captions.image_encoder import ImageEncoder
 from translucid.captions.image_files import ImageFiles

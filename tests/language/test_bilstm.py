@@ -9,11 +9,10 @@ import torch
 from translucid.data.stores.store import EncodedTexts, Size
 from translucid.ground.special import SPECIAL
 from translucid.kernels.lstm import reference_lstm
-from translucid.language.bilstm import BidirectionalLSTM
+from translucid.language.lstm import BidirectionalLSTM
 from translucid.language.options import BiLSTMLanguageOptions
 from translucid.language.running_text import StreamLoss
-from translucid.language.scores import readings
-from translucid.language.stream import BidirectionalStream, Stream
+from translucid.language.scores import BidirectionalStream, Stream, readings
 from translucid.models.build import build_model
 
 V = 23

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from translucid.language.classification import calibration_error, classification_scores, macro_f1
+from translucid.language.text_classifier import calibration_error, classification_scores, macro_f1
 
 NAMES = ["cat", "dog", "eel"]
 

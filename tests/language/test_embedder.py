@@ -6,8 +6,8 @@ import torch
 
 from translucid import Embedder, UserError
 from translucid.ground.special import SPECIAL
-from translucid.language.bilstm import Mix
 from translucid.language.embedder import TOGETHER, bare
+from translucid.language.lstm import Mix
 
 TEXTS = [
     "I like soccer",

@@ -13,7 +13,7 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.ground.console import Console
 from translucid.language.generator import generation_options
 from translucid.language.running_text import StreamLoss
-from translucid.language.stream import empty_source
+from translucid.language.scores import empty_source
 from translucid.runs.configuration import resolve
 from translucid.training.experiment import run_experiment
 

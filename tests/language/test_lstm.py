@@ -10,7 +10,7 @@ from translucid.language.lstm import DroppedEmbedding, LSTMLayer, locked_dropout
 from translucid.language.model import Reading
 from translucid.language.options import LSTMLanguageOptions
 from translucid.language.running_text import StreamLoss
-from translucid.language.stream import empty_source
+from translucid.language.scores import empty_source
 from translucid.models.build import build_model
 
 V = 19

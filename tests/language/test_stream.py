@@ -7,7 +7,7 @@ import pytest
 
 from translucid.data.stores.store import EncodedTexts, Size
 from translucid.ground.special import SPECIAL
-from translucid.language.stream import SPREAD, BidirectionalStream, Stream, empty_source, stream_of
+from translucid.language.scores import SPREAD, BidirectionalStream, Stream, empty_source, stream_of
 
 
 def encoded(*lengths):

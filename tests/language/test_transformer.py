@@ -10,8 +10,7 @@ from translucid.ground.errors import UserError
 from translucid.kernels import reference_mode
 from translucid.language.options import TransformerLanguageOptions
 from translucid.language.running_text import StreamLoss
-from translucid.language.scores import readings, score_texts, stride
-from translucid.language.stream import Stream, empty_source
+from translucid.language.scores import Stream, empty_source, readings, score_texts, stride
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 

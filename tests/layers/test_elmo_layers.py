@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from translucid.kernels.lstm import reference_lstm
-from translucid.language.bilstm import Mix
-from translucid.language.lstm import ProjectedLSTM
+from translucid.language.lstm import Mix, ProjectedLSTM
 from translucid.layers.characters import BEGIN, END, LONGEST, SPECIALS, Characters, Highway, spelled
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from translucid.captions.options import CaptionerOptions
-from translucid.language.bilstm import Mix
-from translucid.language.lstm import LSTMLayer, ProjectedLSTM
+from translucid.language.lstm import LSTMLayer, Mix, ProjectedLSTM
 from translucid.language.options import BiLSTMLanguageOptions
 from translucid.layers.characters import Characters, Highway
 from translucid.layers.embedding import output_projection, token_embedding

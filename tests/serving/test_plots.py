@@ -33,7 +33,7 @@ def draw_calls(monkeypatch):
     }
     for module, name in ((module, name) for module, of_module in names.items() for name in of_module):
         monkeypatch.setattr(module, name, lambda *arguments, name=name: calls.append((name, *arguments)))
-    monkeypatch.setattr("translucid.inspection.plots.saving.rendered", lambda figure, kind: kind.encode())
+    monkeypatch.setattr("translucid.inspection.plots.rendered", lambda figure, kind: kind.encode())
     return calls
 
 

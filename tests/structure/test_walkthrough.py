@@ -29,7 +29,7 @@ from translucid import Translator
 from translucid.captions import demonstration as caption_demonstration
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
-from translucid.distillation import measuring
+from translucid.distillation import report as measuring
 from translucid.distillation.report import Report
 from translucid.jobs import processes
 from translucid.lessons import demonstration

@@ -9,7 +9,7 @@ from translucid.cli.main import run
 from translucid.data.readers.texts import read_texts
 from translucid.data.stores.store import EncodedTexts
 from translucid.language.running_text import StreamValidator
-from translucid.language.stream import BidirectionalStream
+from translucid.language.scores import BidirectionalStream
 from translucid.runs.run_folder import RunFolder
 
 from ..conftest import LANGUAGE

@@ -16,7 +16,7 @@ from translucid.data.batching import LinkedPieces
 from translucid.data.linked_pairs import LinkedPair
 from translucid.data.stores.encoded import EncodedCorpus, WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.engines.piece_links import learn_links
+from translucid.engines.tuning import learn_links
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError

@@ -192,7 +192,7 @@ def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path, shuf
 
 
 def test_pixels_are_changed_in_another_way_each_epoch():
-    from translucid.captions.captioned import CaptionedImages, VariedImages
+    from translucid.captions.dataset import CaptionedImages, VariedImages
 
     images = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
     ones = np.arange(7)

@@ -21,7 +21,7 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.language.running_text import StreamDataLoader, StreamValidator, state_of_process
-from translucid.language.stream import Stream
+from translucid.language.scores import Stream
 from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared, run_experiment

@@ -15,10 +15,9 @@ from tests.training.conftest import SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.captions import self_critical
 from translucid.captions.caption_scores import cider_d, papers_tokens
-from translucid.captions.dataset import PRECISION, CaptionReward, precisions
 from translucid.captions.model import CaptioningLSTM, CaptioningTransformer
 from translucid.captions.options import CaptionerOptions, CaptioningTransformerOptions
-from translucid.captions.self_critical import SelfCritical, advantages, draw
+from translucid.captions.self_critical import PRECISION, CaptionReward, SelfCritical, advantages, draw, precisions
 from translucid.data.batching import Batch
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError

@@ -64,7 +64,7 @@ def train_caption_demo(
 
 def show_demo(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
     """Train a captioner on the built-in scenes, test it, and show where it looks."""
-    from translucid.captions.caption_scoring import score_captions
+    from translucid.captions.caption_scores import score_captions
     from translucid.captions.captioner import Captioner
     from translucid.captions.image_files import ImageFiles
     from translucid.captions.pointing import read_gold

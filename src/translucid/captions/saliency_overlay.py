@@ -448,7 +448,7 @@ def save_saliency(
 
 def draw_saliency(saliency: SaliencyOverlay, title: str = "") -> Figure:
     """Draw the image, then its saliency for each word, as many panels a row as fit (Xu et al. 2015, figures 2, 3)."""
-    from translucid.inspection.plots.saving import new_figure
+    from translucid.inspection.plots import new_figure
 
     height, width = saliency.pixels.shape[:2]
     inches = PANEL_INCHES * width / max(height, width), PANEL_INCHES * height / max(height, width) + 0.42
@@ -472,7 +472,7 @@ def draw_saliency(saliency: SaliencyOverlay, title: str = "") -> Figure:
 
 def draw_saliency_rows(sections: Mapping[str, SaliencyOverlay]) -> Figure:
     """Draw several overlays of the same words and image, such as those of heads: one a row, by name."""
-    from translucid.inspection.plots.saving import new_figure
+    from translucid.inspection.plots import new_figure
 
     first_overlay = next(iter(sections.values()))
     height, width = first_overlay.pixels.shape[:2]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
-from translucid.captions.caption_scoring import score_captions
+from translucid.captions.caption_scores import score_captions
 from translucid.captions.captioner import Captioner
 from translucid.captions.image_files import ImageFiles
 from translucid.captions.kinds import PACKAGES
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from translucid.decoding.trace import BeamTrace
-    from translucid.inspection.plots.heatmaps import MaskKind
+    from translucid.inspection.plots import MaskKind
 
 
 def evaluate_captions(
@@ -182,7 +182,7 @@ def mask_of_images(run: Path, images: Sequence[str], kind: MaskKind) -> Figure:
     Raises:
         UserError: an image can't be read, or there is no such mask.
     """
-    from translucid.inspection.plots.heatmaps import draw_batch_mask
+    from translucid.inspection.plots import draw_batch_mask
 
     captioner = Captioner.load(run)
     if kind == "padding":

@@ -161,7 +161,8 @@ def _request(
     languages: option.Languages,
     execution: option.Execution,
 ) -> Request:
-    from translucid.distillation.request import Bounds, Request
+    from translucid.distillation.report import Bounds
+    from translucid.distillation.request import Request
     from translucid.runs.settings import without_none
 
     search = without_none({"beam": teaching.beam, "seed": teaching.seed})

@@ -80,7 +80,7 @@ def mask(
         translucid draw mask runs/demo "I like soccer" "They are going to the beach" --kind padding --out padding.png
     """
     _refuse_blank(*texts)
-    from translucid.inspection.plots.heatmaps import draw_batch_mask
+    from translucid.inspection.plots import draw_batch_mask
 
     if view := view_of(configuration_of(run).model.reads, "draw mask"):
         _save(view(run, texts, kind), out)

@@ -17,7 +17,11 @@ from typing import Any
 from bitext.reading import digest
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
-from translucid.distillation.filtering import (
+from translucid.distillation.report import Report
+from translucid.distillation.request import SMALL, Request
+from translucid.distillation.stages import Results, Stage, Stages
+from translucid.distillation.student import FINE_TUNED, check_int8, chosen_preset, student_configuration, train_student
+from translucid.distillation.training_pairs import (
     DISTILLED,
     PAIRS,
     REFERENCE,
@@ -27,15 +31,11 @@ from translucid.distillation.filtering import (
     as_json,
     filter_by_rules,
     filter_by_scores,
+    sentences,
     summary_of,
+    teacher_job,
+    write_sources,
 )
-from translucid.distillation.int8 import FINE_TUNED, check_int8
-from translucid.distillation.report import Report
-from translucid.distillation.request import SMALL, Request
-from translucid.distillation.sources import sentences, write_sources
-from translucid.distillation.stages import Results, Stage, Stages
-from translucid.distillation.student import chosen_preset, student_configuration, train_student
-from translucid.distillation.teacher import teacher_job
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError

@@ -1,23 +1,18 @@
-"""The inputs of a distillation: runs, files and options.
-
-Among the options are the bounds on the student, such as `5ms` and `10MB`.
-"""
+"""The inputs of a distillation: runs, files and options."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from bitext.languages import Languages
 from bitext.reading import digest
 from translucid.data.readers.corpus import sides
-from translucid.distillation.measuring import MEGABYTE, Measured, Measurements
-from translucid.engines import ALLOWED
+from translucid.distillation.report import UNBOUNDED, Bounds
 from translucid.engines.choosing import EngineName
 from translucid.engines.noisy_channel import reverse_configuration
 from translucid.ground.errors import UserError
@@ -26,71 +21,6 @@ from translucid.runs.data_options import DataOptions
 from translucid.runs.directions import languages_of
 from translucid.runs.run_folder import DISTILLATION, RunFolder
 
-_UNITS = {
-    "ms": ("milliseconds", 1.0),
-    "s": ("milliseconds", 1000.0),
-    "MB": ("megabytes", 1.0),
-    "kB": ("megabytes", 1e-3),
-    "GB": ("megabytes", 1e3),
-    "MiB": ("megabytes", (1 << 20) / MEGABYTE),
-    "KiB": ("megabytes", (1 << 10) / MEGABYTE),
-}
-"""What each unit is of, and how many milliseconds or megabytes it is."""
-
-
-class Bounds(NamedTuple):
-    """Bounds on the time for one sentence and on the size on disk."""
-
-    milliseconds: float | None = None
-    megabytes: float | None = None
-
-    @classmethod
-    def of(cls, *limits: str) -> Self:
-        """Read bounds such as `5ms` and `10MB`.
-
-        Raises:
-            UserError: a bound is not a positive number with a unit of time or size.
-        """
-        units = {unit.lower(): meaning for unit, meaning in _UNITS.items()}
-        bounds = {}
-        for limit in limits:
-            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", limit.lower(), re.ASCII)
-            if not match or match[2] not in units or not float(match[1]):
-                what = f"`limit` {limit!r} is not a positive number with a unit ({', '.join(_UNITS)})"
-                raise UserError(what, fix="Examples: 5ms, 10MB.")
-            name, factor = units[match[2]]
-            bounds[name] = float(match[1]) * factor
-        return cls(**bounds)
-
-    def __str__(self) -> str:
-        """Name the bounds."""
-        parts = []
-        if self.milliseconds is not None:
-            parts.append(f"{self.milliseconds:g} ms per sentence")
-        if self.megabytes is not None:
-            parts.append(f"{self.megabytes:g} MB")
-        return " and ".join(parts)
-
-    def met_by(self, system: Measured) -> bool:
-        """Return whether a system is within the bounds."""
-        fast = self.milliseconds is None or system.milliseconds <= self.milliseconds
-        small = self.megabytes is None or system.megabytes <= self.megabytes
-        return fast and small
-
-    def best(self, measurements: Measurements, allowed: float = ALLOWED) -> Measured | None:
-        """Return the best student within the bounds; None if there is none.
-
-        Of those whose score is at most `allowed` below that of the best, it is the one with the shortest time for a
-        sentence.
-        """
-        candidates = [system for system in measurements.systems if system.role == "student" and self.met_by(system)]
-        if not candidates:
-            return None
-        threshold = max(map(measurements.score, candidates)) - allowed
-        acceptable = [system for system in candidates if measurements.score(system) >= threshold]
-        return min(acceptable, key=lambda system: system.milliseconds)
-
-
 Choice: TypeAlias = Literal["nearest", "best", "mbr", "sample"]
 """nearest: the hypothesis that is nearest to the reference, and without one the most probable hypothesis; best: the
 most probable one; mbr: that of minimum Bayes risk; sample: a random sample."""
@@ -98,7 +28,6 @@ CANDIDATES = 8
 """The default length of the n-best list."""
 WORST = 0.05
 """The default share of pairs that are removed because of their score by the reverse run."""
-UNBOUNDED = Bounds()
 SMALL = 1_000_000
 """Up to this number of pairs, the student learns from the real translations, too, if the user does not decide."""
 

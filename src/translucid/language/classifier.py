@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.language.bilstm import BidirectionalLSTM, Mix
-from translucid.language.lstm import LSTMLanguageModel
+from translucid.language.lstm import BidirectionalLSTM, LSTMLanguageModel, Mix
 from translucid.language.options import BiLSTMLanguageOptions, ClassifierOptions
 from translucid.models.protocol import Model
 

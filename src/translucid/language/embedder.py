@@ -20,7 +20,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
-from translucid.language.bilstm import Mix
+from translucid.language.lstm import Mix
 from translucid.language.model import LanguageModel
 from translucid.language.options import LanguageShape
 from translucid.models.protocol import Model

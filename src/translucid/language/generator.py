@@ -28,8 +28,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.language.model import LanguageModel
 from translucid.language.options import LanguageShape
-from translucid.language.scores import TextScores, mean_scores, readings, score_texts, stride
-from translucid.language.stream import empty_source
+from translucid.language.scores import TextScores, empty_source, mean_scores, readings, score_texts, stride
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.settings import without_none

@@ -19,10 +19,10 @@ from translucid.data.readers.texts import keep_texts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.language.classification import macro_f1
 from translucid.language.classifier import Classifier
 from translucid.language.labeled import LabeledTexts
 from translucid.language.options import ClassifierOptions
+from translucid.language.text_classifier import macro_f1
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from translucid.runs.configuration import Configuration
 
 
-CONTEXTUAL = "translucid.language.bilstm:ContextualEmbedding"
+CONTEXTUAL = "translucid.language.lstm:ContextualEmbedding"
 """The embedding with ELMo's vectors."""
 
 
@@ -151,7 +151,7 @@ class BiLSTMLanguageOptions(LanguageShape):
 
     directions: ClassVar[int] = 2
     """The number of directions in which the model reads a text at the same time."""
-    builds: ClassVar[str] = "translucid.language.bilstm:BidirectionalLSTM"
+    builds: ClassVar[str] = "translucid.language.lstm:BidirectionalLSTM"
 
     def build(self, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()) -> Any:
         """Return a model with fresh weights."""

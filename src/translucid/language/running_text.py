@@ -25,8 +25,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console, progress_bar
 from translucid.language.model import CarriedState, LanguageModel
 from translucid.language.options import LanguageShape
-from translucid.language.scores import TextScores, directions, mean_scores, score_texts
-from translucid.language.stream import Stream, Windows, stream_of
+from translucid.language.scores import Stream, TextScores, Windows, directions, mean_scores, score_texts, stream_of
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora

@@ -1,13 +1,16 @@
-"""Text classifiers in `evaluate`, `look` and `explain`, and language models in `evaluate`."""
+"""Text classifiers in `evaluate`, `look` and `explain`, their colored words, and language models in `evaluate`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.style import Style
 from rich.text import Text
 
 from bitext.pair import Pair
@@ -25,11 +28,10 @@ from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import compare_with_random, explain
 from translucid.inspection.explain.explanation import record
-from translucid.inspection.rendering.highlighted_text import HighlightedText, colored_page
-from translucid.language.classification import ClassifierScores, classification_scores
+from translucid.inspection.rendering.html import document
 from translucid.language.generator import Generator
 from translucid.language.label_case import LabelCase, contrast_labels
-from translucid.language.text_classifier import Classified, TextClassifier
+from translucid.language.text_classifier import Classified, ClassifierScores, TextClassifier, classification_scores
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
@@ -235,3 +237,64 @@ def _classified(classifier: TextClassifier, text: str | None, target: str | None
     (ids,) = member.ids([text])
     label = prediction.label if target is None else target
     return prediction, LabelCase(member.model, member.tokenizer, ids, label, text)
+
+
+FOR, AGAINST = (37, 99, 235), (220, 80, 20)
+"""Blue and orange, in RGB, for positive and negative importance: the color-blind can tell them apart."""
+
+
+@dataclass(frozen=True)
+class HighlightedText:
+    """Words with their importance: above 0 a word supports a prediction, below 0 it speaks against it."""
+
+    words: list[str]
+    values: list[float]
+
+    def shares(self) -> list[float]:
+        """Return the values divided by the largest absolute value, -1 to 1."""
+        largest = max(map(abs, self.values), default=0.0) or 1.0
+        return [value / largest for value in self.values]
+
+    def text(self) -> Text:
+        """Return the text for the terminal: blue supports, orange speaks against, and strong words are bold."""
+        text = Text()
+        for index, (word, share) in enumerate(zip(self.words, self.shares(), strict=True)):
+            if index:
+                text.append(" ")
+            text.append(word, _style(share))
+        return text
+
+    def html(self) -> str:
+        """Return the text for a page: the more important a word, the deeper its color; values are tooltips."""
+        spans = []
+        for word, value, share in zip(self.words, self.values, self.shares(), strict=True):
+            color = ",".join(map(str, _color(share)))
+            style = f"background:rgba({color},{0.75 * abs(share):.2f})"
+            spans.append(f"<span title='{value:+.3f}' style='{style}'>{escape(word)}</span>")
+        return " ".join(spans)
+
+
+def _color(share: float) -> tuple[int, int, int]:
+    return FOR if share > 0 else AGAINST
+
+
+def _style(share: float) -> Style:
+    if abs(share) <= 0.15:  # a terminal has no paler blue and orange for unimportant words
+        return Style()
+    red, green, blue = _color(share)
+    return Style(color=f"rgb({red},{green},{blue})", bold=abs(share) > 0.5)
+
+
+def colored_page(heading: str, texts: Mapping[str, HighlightedText], notes: Sequence[str]) -> str:
+    """Return a page in one file without external resources: colored texts under their names, and notes below."""
+    style = (
+        "body { margin: 2rem auto; padding: 0 1rem; max-width: 45rem; font: 1rem/1.9 var(--sans); }\n"
+        "body { color: var(--text); background: var(--background); }\n"
+        "span { border-radius: .2em; padding: .1em .05em; }\nsmall { opacity: .75; }\n"
+    )
+    body = f"<main>\n<h1>{escape(heading)}</h1>\n"
+    for name, text in texts.items():
+        body += f"<h2>{escape(name)}</h2>\n<p>{text.html()}</p>\n"
+    for note in notes:
+        body += f"<p><small>{escape(note)}</small></p>\n"
+    return document(heading, style, body + "</main>\n")

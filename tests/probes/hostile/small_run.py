@@ -9,8 +9,8 @@ import torch
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.engines.piece_links import learn_links
 from translucid.engines.tuned import Tuned, save_tuned
+from translucid.engines.tuning import learn_links
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder

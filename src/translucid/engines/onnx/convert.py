@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from translucid.decoding.search import RestrictedVocabulary
 from translucid.engines.ctranslate2.conventions import POSITIONS
 from translucid.engines.onnx.conventions import AFTER, ENCODER, IDS, LOGITS, SENTENCES, STEP, TOKENS
-from translucid.engines.onnx.graph import Graph
 from translucid.engines.onnx.operations import OPERATIONS, RecordableRecurrence
-from translucid.engines.onnx.recording import Example, Value, record
+from translucid.engines.onnx.recording import Example, Graph, Value, record
 from translucid.engines.onnx.states import StateLayout, state_layout
 from translucid.kernels.dispatch import reference_mode
 from translucid.layers.embedding import Embedding

@@ -416,7 +416,7 @@ async def pdf_response(task: RequestTask, figure: Callable[[], Figure]) -> Respo
     """Answer with a figure as PDF."""
 
     def pdf() -> bytes:
-        from translucid.inspection.plots.saving import rendered
+        from translucid.inspection.plots import rendered
 
         return rendered(figure(), "pdf")
 

@@ -37,7 +37,7 @@ from translucid.inspection.alignment import (
     read_alignment,
     weights_of,
 )
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain import Case
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.word_weights import Floats, link, source_shares
 

@@ -35,8 +35,7 @@ from translucid.corpora.phrasebook.text import Phrase
 from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.alignment_error import AlignmentScore, Gold, alignment_score
 from translucid.inspection.alignment import choose, read_alignment
-from translucid.inspection.explain import explain, faithfulness
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain import Case, explain, faithfulness
 from translucid.inspection.word_weights import grow_diagonal
 from translucid.runs.configuration import resolve
 

@@ -10,8 +10,7 @@ from translucid import Translator
 from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import contrast, explain
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain import Case, contrast, explain
 from translucid.inspection.inspected import SIDES, viewer_record, word_contributions
 from translucid.inspection.words import BOUNDARY
 

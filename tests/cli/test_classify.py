@@ -182,7 +182,7 @@ def test_a_label_is_contrasted_with_another(call, mood):
 
 def test_gradients_add_up_to_what_the_label_gains(mood):
     pytest.importorskip("captum")
-    from translucid.inspection.explain.explanation import integrated_gradients
+    from translucid.inspection.explain import integrated_gradients
     from translucid.language.label_case import LabelCase
 
     member = TextClassifier.load(mood).members[0]

@@ -15,7 +15,7 @@ from translucid.api.segment_translator import SegmentTranslator
 from translucid.decoding.hypothesis import Hypothesis, total_score
 from translucid.engines.noisy_channel import NoisyChannel
 from translucid.ground.special import SPECIAL
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain import Case
 from translucid.inspection.forced_decoding import forced_decoding
 
 HEAD = "decoder.0.cross.head.1"

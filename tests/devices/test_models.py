@@ -14,8 +14,7 @@ from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine, search
-from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.explanation import integrated_gradients
+from translucid.inspection.explain import Case, integrated_gradients
 from translucid.kernels.attention import fast_attention
 from translucid.kernels.rounding import mixed_precision
 from translucid.language.model import LanguageModel

@@ -195,7 +195,9 @@ def test_as_many_sentences_are_in_a_batch_as_the_cache_holds(engine_of, monkeypa
     engine, sizes = OnnxEngine.of(torch_engine, tokenizer, threads=1), []
     search_batch = searching.search
     monkeypatch.setattr(
-        search, "search", lambda model, ids, *arguments: sizes.append(len(ids)) or search_batch(model, ids, *arguments)
+        searching,
+        "search",
+        lambda model, ids, *arguments: sizes.append(len(ids)) or search_batch(model, ids, *arguments),
     )
     short = {"max_length_ratio": 0, "max_length_extra": 1}
     engine.decode(SearchRequest(sources(tokenizer)[:5], DecodingOptions(beam=160, **short)))

@@ -7,9 +7,7 @@ from bitext.pair import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import contrast, explain, faithfulness
-from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.explanation import integrated_gradients
+from translucid.inspection.explain import Case, contrast, explain, faithfulness, integrated_gradients
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 

@@ -13,9 +13,16 @@ from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.explain import METHODS, compare_with_random, explain, faithfulness, random_faithfulness
-from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.explanation import KERNEL, _random_subsets
+from translucid.inspection.explain import (
+    KERNEL,
+    METHODS,
+    Case,
+    _random_subsets,
+    compare_with_random,
+    explain,
+    faithfulness,
+    random_faithfulness,
+)
 from translucid.models.protocol import Memory, SequenceModel
 
 WORDS = ["uno", "dos", "tres", "cuatro", "cinco"]
@@ -105,7 +112,7 @@ def test_erasure_is_a_difference_of_log_probabilities(case):
 def test_gradients_add_up(case):
     """Completeness: the shares sum to the gain in log-probability from the baseline to the sentence."""
     from translucid.decoding.maps import forced_log_probs
-    from translucid.inspection.explain.explanation import integrated_gradients
+    from translucid.inspection.explain import integrated_gradients
 
     def log_probs(ids):
         with torch.no_grad():

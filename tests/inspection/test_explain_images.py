@@ -24,8 +24,16 @@ from translucid.captions.options import CaptionerOptions, CaptioningTransformerO
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import forced_log_probs
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method
-from translucid.inspection.explain.explanation import integrated_gradients, record
+from translucid.inspection.explain import (
+    Explanation,
+    explain,
+    explanation,
+    faithfulness,
+    integrated_gradients,
+    part_count,
+    record,
+    refuse_method,
+)
 from translucid.models.protocol import Memory, SequenceModel
 
 SIDE, CELL = 64, 16

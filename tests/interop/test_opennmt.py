@@ -23,7 +23,7 @@ from translucid.decoding.search import TorchEngine
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain import Case
 from translucid.interop.ctranslate2 import PIECES, read_model_file
 from translucid.interop.importing import import_model
 from translucid.layers.positions import sinusoidal_positions

@@ -14,8 +14,7 @@ from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.tuned import Tuned, save_tuned
 from translucid.engines.tuning import all_configurations, learn_links, seen_pieces
 from translucid.ground.special import SPECIAL
-from translucid.inspection.explain import explain
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain import Case, explain
 from translucid.inspection.inspected import Inspected, viewer_record
 from translucid.interop.importing import import_model
 

@@ -5,7 +5,8 @@ import pytest
 
 from bitext.pair import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
-from translucid.language.labeled import LabeledTexts, text_ids
+from translucid.language.labels import LabeledTexts
+from translucid.language.text_classifier import text_ids
 
 TEXTS = [Pair("good and very good", "pos"), Pair("bad", "neg"), Pair("", "pos"), Pair("good", "pos")]
 

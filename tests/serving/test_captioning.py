@@ -11,8 +11,7 @@ from translucid.captions.captioner import Captioner
 from translucid.captions.image_cases import image_case
 from translucid.captions.image_encoder import ImageEncoder
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import contrast, explain, faithfulness, random_faithfulness
-from translucid.inspection.explain.explanation import part_count
+from translucid.inspection.explain import contrast, explain, faithfulness, part_count, random_faithfulness
 from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
 

@@ -9,8 +9,7 @@ import yaml
 from fastapi.testclient import TestClient
 
 from translucid.api.translator import Translator
-from translucid.inspection.explain import contrast, explain, explanation, faithfulness, random_faithfulness
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain import Case, contrast, explain, explanation, faithfulness, random_faithfulness
 from translucid.serving.app import create_app
 from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions

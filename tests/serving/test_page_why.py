@@ -4,9 +4,7 @@ import numpy as np
 from playwright.sync_api import expect
 
 from translucid.api.translator import Translator
-from translucid.inspection.explain import explain
-from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.explanation import explanation_record
+from translucid.inspection.explain import Case, explain, explanation_record
 from translucid.inspection.rendering.saving import save
 
 from .test_page import made_by_code, saved, type_in, watched

@@ -7,8 +7,7 @@ from translucid.api.translator import Translator
 from translucid.captions import saliency_overlay
 from translucid.captions.captioner import Captioner
 from translucid.inspection import plots
-from translucid.inspection.explain import explain
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain import Case, explain
 
 REQUEST = {"q": "I like soccer", "source": "en", "target": "es", "translation": "Me gusta el fútbol"}
 

@@ -12,8 +12,8 @@ from translucid.data.batching import Batch
 from translucid.ground.errors import UserError
 from translucid.kernels import reference_mode
 from translucid.runs.configuration import resolve
-from translucid.training.hardware.compiled import CompiledLoss, padded_length
 from translucid.training.objective import batch_loss
+from translucid.training.weights import CompiledLoss, padded_length
 
 
 def counting(graphs, run=lambda graph, inputs: graph.forward):

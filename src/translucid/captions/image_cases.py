@@ -16,10 +16,11 @@ from translucid.captions.saliency_overlay import SaliencyOverlay, caption_attent
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
 from translucid.ground.errors import UserError
-from translucid.inspection.explain.case import ForcedCase, InterpolationPath
-from translucid.inspection.explain.contrast import Contrast
-from translucid.inspection.explain.explanation import (
+from translucid.inspection.explain import (
+    Contrast,
     Explanation,
+    ForcedCase,
+    InterpolationPath,
     explain,
     faithfulness,
     part_count,

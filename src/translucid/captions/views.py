@@ -225,8 +225,7 @@ def _look_at_layers(captioner: Captioner, image: str | None, view: View, save: P
 def explain_image(run: Path, image: str, options: Explanation, output: Output) -> None:
     """Explain a caption: LIME by superpixels, the other methods by cells."""
     from translucid.captions.image_cases import SHARE, image_case, overlay_of, part_positions
-    from translucid.inspection.explain import compare_with_random, contrast, explain, part_count, refuse_method
-    from translucid.inspection.explain.explanation import record
+    from translucid.inspection.explain import compare_with_random, contrast, explain, part_count, record, refuse_method
 
     captioner = Captioner.load(run, options.device)
     method = options.method

@@ -114,9 +114,7 @@ def _explain_translation(
     run: Path, text: str, options: Explanation, languages: option.Languages, *, as_json: bool
 ) -> None:
     from translucid.api.translation import SentenceInContext
-    from translucid.inspection.explain import compare_with_random, contrast, explain
-    from translucid.inspection.explain.case import Case
-    from translucid.inspection.explain.explanation import record
+    from translucid.inspection.explain import Case, compare_with_random, contrast, explain, record
     from translucid.inspection.rendering.terminal import importance_table
     from translucid.inspection.words import with_context_marked
 

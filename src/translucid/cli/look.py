@@ -276,8 +276,7 @@ def _details(
         sentences: the text with another translation, and the sentences before it.
         methods: the methods of explanations.
     """
-    from translucid.inspection.explain.case import Case
-    from translucid.inspection.explain.explanation import explanation_record
+    from translucid.inspection.explain import Case, explanation_record
     from translucid.inspection.rendering.html import beam_record
 
     details = []

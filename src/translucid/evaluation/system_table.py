@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -254,14 +254,7 @@ def with_p_value(score: Score, first: Score) -> Score:
         return score
     differences = np.abs(score.samples - first.samples)
     larger = int(np.sum(differences - differences.mean() > abs(score.value - first.value)))
-    return Score(
-        score.value,
-        score.deviation,
-        score.interval,
-        (larger + 1) / (len(differences) + 1),
-        score.runs,
-        score.samples,
-    )
+    return replace(score, p_value=(larger + 1) / (len(differences) + 1))
 
 
 def differing_sentences(first: System, second: System) -> int:

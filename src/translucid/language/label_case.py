@@ -14,8 +14,7 @@ from translucid.data.batching import padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.explain.case import Explained, InterpolationPath
-from translucid.inspection.explain.contrast import Contrast
+from translucid.inspection.explain import Contrast, Explained, InterpolationPath
 from translucid.inspection.words import kept_ids, span_ranges, span_words, sum_ranges, word_spans
 from translucid.language.classifier import Classifier
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text
 from translucid.data.batching import batches, padded
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.confidence import calibration_error
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
 from translucid.language.classifier import Classifier
-from translucid.language.labeled import text_ids
 
 WINDOW = 1024
 """The number of texts that are classified together; it bounds the memory of a long job."""
@@ -79,6 +79,28 @@ class SingleClassifier(LoadedModel):
             if on_batch:
                 on_batch(len(rows))
         return probabilities
+
+
+def text_ids(
+    texts: Sequence[str], tokenizer: Tokenizer, *, max_tokens: int, backwards: bool = False
+) -> list[list[int]]:
+    """Encode texts in the form that a language model reads, between a start and an end token.
+
+    A text with more than `max_tokens` keeps its last tokens, because texts tend to conclude at their end.
+
+    Args:
+        texts: the texts to encode.
+        tokenizer: the tokenizer of the language model.
+        max_tokens: the most tokens of a text, both special tokens included.
+        backwards: whether to reverse the tokens of each text.
+    """
+    rows = []
+    for ids in tokenizer.encode_target(list(texts)):
+        last = ids[-(max_tokens - 2) :]
+        if backwards:
+            last.reverse()
+        rows.append([SPECIAL.start, *last, SPECIAL.end])
+    return rows
 
 
 class TextClassifier:

@@ -26,8 +26,7 @@ from translucid.decoding.hypothesis import percent
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import compare_with_random, explain
-from translucid.inspection.explain.explanation import record
+from translucid.inspection.explain import compare_with_random, explain, record
 from translucid.inspection.rendering.html import document
 from translucid.language.generator import Generator
 from translucid.language.label_case import LabelCase, contrast_labels

@@ -46,9 +46,7 @@ from translucid.serving.queue import Task, WorkerPool
 from translucid.serving.server_options import ServerOptions
 
 if TYPE_CHECKING:
-    from translucid.inspection.explain import Contrast
-    from translucid.inspection.explain.case import ForcedCase
-    from translucid.inspection.explain.explanation import Packages
+    from translucid.inspection.explain import Contrast, ForcedCase, Packages
 
 SECONDS = 30.0
 """The time limit for a body; every `SLOWEST` bytes of it add a second."""

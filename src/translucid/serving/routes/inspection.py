@@ -20,9 +20,7 @@ from translucid.decoding.decoding_options import length_limit
 from translucid.decoding.maps import chosen_maps
 from translucid.decoding.search import continuations
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import explain
-from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.explanation import explanation_record
+from translucid.inspection.explain import Case, explain, explanation_record
 from translucid.inspection.inspected import SIDES, Inspected, viewer_record
 from translucid.inspection.patching import Patching
 from translucid.inspection.rendering.html import beam_record

@@ -20,7 +20,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.engines.onnx.conventions import refuse_without_packages
-from translucid.engines.onnx.states import state_layout
+from translucid.engines.onnx.convert import state_layout
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.interop.onnx_export import PURPOSE, Exported, export_onnx

@@ -12,8 +12,7 @@ import torch
 from bitext.pair import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.onnx import convert
-from translucid.engines.onnx.convert import positions_of
-from translucid.engines.onnx.states import state_layout
+from translucid.engines.onnx.convert import positions_of, state_layout
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop import onnx_export as export

@@ -394,7 +394,6 @@ class ForcedScorer:
     """The perplexity and accuracy of references under a captioner, by forced decoding."""
 
     def __init__(self, captioner: Captioner) -> None:
-        """Begin without references."""
         self.captioner = captioner
         self.entropy, self.correct, self.tokens = 0.0, 0, 0
 

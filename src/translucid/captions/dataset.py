@@ -283,7 +283,6 @@ class CaptionedImages:
         )
 
     def __len__(self) -> int:
-        """Return the number of images."""
         return len(self.store_indices)
 
     def captions(self) -> Iterator[list[list[int]]]:

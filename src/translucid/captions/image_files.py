@@ -74,7 +74,6 @@ class ImageFiles:
         return files
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is a picture of that name."""
         return name in self._locations
 
     def names(self) -> list[str]:

@@ -222,7 +222,6 @@ class CaptioningLSTM(_ImageSource[RecurrentState], RecurrentDecoding):
     decoder: BlindDecoder | AttentionDecoder
 
     def __init__(self, vocabulary: int, options: CaptionerOptions) -> None:
-        """Build a model with fresh weights."""
         super().__init__()
         o = self.options = options
         tokens = token_embedding(vocabulary, o.width)
@@ -285,7 +284,6 @@ class CaptioningTransformer(_ImageSource[TransformerState], BlockStacks):
     options: CaptioningTransformerOptions
 
     def __init__(self, vocabulary: int, options: CaptioningTransformerOptions) -> None:
-        """Build a model with fresh weights."""
         o = options
         target = Embedding(token_embedding(vocabulary, o.width), SinusoidalPositions(o.width), o.dropout)
         super().__init__(o, ImageEncoder(o, o.width, o.dropout), target)

@@ -91,7 +91,6 @@ class SelfCriticalStep(TrainingStep):
     is_critical = False
 
     def __init__(self, configuration: Configuration, reward: Reward) -> None:
-        """Store the configuration and the reward."""
         super().__init__(configuration)
         self.reward = reward
 

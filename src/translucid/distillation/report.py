@@ -217,7 +217,6 @@ class Bounds(NamedTuple):
         return cls(**bounds)
 
     def __str__(self) -> str:
-        """Name the bounds."""
         parts = []
         if self.milliseconds is not None:
             parts.append(f"{self.milliseconds:g} ms per sentence")

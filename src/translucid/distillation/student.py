@@ -205,7 +205,6 @@ class Int8Check(BaseModel):
     """Whether the student has the fine-tuned weights now: only if int8 translates better with them."""
 
     def __str__(self) -> str:
-        """Describe the result in one line."""
         before, after = self.before, self.after
         line = f"{before.metric} {before.float32:.2f} with float32, {before.int8:.2f} with int8"
         if after is None:

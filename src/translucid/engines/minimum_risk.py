@@ -33,7 +33,6 @@ class MinimumRisk:
     """The number of candidates for each sentence: the size of the n-best list, or of the random sample."""
 
     def __str__(self) -> str:
-        """Name the ranking and its number of candidates."""
         return f"minimum Bayes risk over {self.candidates}"
 
     def widened(self, options: DecodingOptions) -> DecodingOptions:

@@ -139,7 +139,6 @@ class NoisyChannel:
         return cls(pipeline, *reverse, weights)
 
     def __str__(self) -> str:
-        """Name the ranking and its weights."""
         return f"a noisy channel (weights {self.weights.reverse:g} and {self.weights.length:g})"
 
     def widened(self, options: DecodingOptions) -> DecodingOptions:

@@ -38,7 +38,6 @@ class NumPyTransformer:
     """A Transformer that computes forced decoding in NumPy."""
 
     def __init__(self, weights: TransformerWeights) -> None:
-        """Use weights that were read from a run."""
         self.options, self.arrays, self.positions = weights
 
     def forced(self, source: Sequence[int], target: Sequence[int]) -> ForcedPair:

@@ -58,7 +58,6 @@ class SearchStages:
     ranking: Ranking | None = None
 
     def __str__(self) -> str:
-        """Name the engine and the stages after it."""
         stages = [str(self.engine), *map(str, self.constraints)]
         if self.ranking:
             stages.append(f"ranked by {self.ranking}")

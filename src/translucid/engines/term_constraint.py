@@ -282,7 +282,6 @@ class TermConstraint:
         self._forms = TermForms(tokenizer, terms.forms_of)
 
     def __str__(self) -> str:
-        """Name the constraint and its number of terms."""
         return f"constrained by {self.terms.count:,} terms"
 
     def __call__(

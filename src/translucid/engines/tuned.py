@@ -62,7 +62,6 @@ class Tuned(ResultFile):
     """The difference between a fast engine and the model, in nats a token, if that is why it is not used."""
 
     def __str__(self) -> str:
-        """Name the engine, the type of its weights and its candidates."""
         return f"{self.engine}, {self.quantization}, {self.considered}"
 
     def shortlist(self, run: Path) -> Path | None:

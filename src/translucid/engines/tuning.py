@@ -67,7 +67,6 @@ class Trial(NamedTuple):
     """Whether the translations are those of the first trial."""
 
     def __str__(self) -> str:
-        """Describe the trial in a few words."""
         return f"{self.tuned} ({self.sentences_per_second:,.0f} sentences/s, {self.metric} {self.score:.2f})"
 
 

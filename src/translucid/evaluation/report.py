@@ -93,7 +93,6 @@ class SeenReport:
         return cls(len(hypotheses), counts, seen.complete, false_reports, "BLEU", sum(others), score, lines)
 
     def __str__(self) -> str:
-        """Return the figures as a line of text."""
         counts = self.counts
         if counts is None:
             return "unknown which sentences were in the training text: there is no seen-sentence index of it"

@@ -390,7 +390,6 @@ class WordContribution(NamedTuple):
     """From 0 to 1; NaN if it is undefined."""
 
     def __str__(self) -> str:
-        """Describe the contribution in one line."""
         return f"“{self.source}” of a previous sentence contributes {percent(self.share)} to “{self.target}”"
 
 

@@ -26,7 +26,7 @@ from translucid.ground.atomic import export_folder, replace, write_atomically
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
-    from translucid.engines.onnx.states import StateLayout
+    from translucid.engines.onnx.convert import StateLayout
     from translucid.models.protocol import SequenceModel
 
 FACTS = "model.json"

@@ -167,7 +167,6 @@ class LabelLoss:
     """The label-smoothed cross-entropy of a batch of texts; one text counts as one token."""
 
     def __init__(self, model: Classifier) -> None:
-        """Train a classifier."""
         self.model = model
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
@@ -211,7 +210,6 @@ class LabeledTexts:
         return cls(ids, offsets, np.array([label_indices[text.target] for text in texts], np.int64))
 
     def __len__(self) -> int:
-        """Return the number of texts."""
         return len(self.labels)
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -162,7 +162,6 @@ class LSTMLanguageModel(LanguageModel[LSTMState]):
     options: LSTMLanguageOptions
 
     def __init__(self, vocabulary: int, options: LSTMLanguageOptions) -> None:
-        """Build a model with fresh weights."""
         super().__init__(vocabulary, options.width)
         o = self.options = options
         self.embedding = DroppedEmbedding(vocabulary, o.width, o.embedding_dropout)

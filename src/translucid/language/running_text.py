@@ -51,7 +51,6 @@ class RunningTextDataset:
     """The corpora of a language model."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
-        """Store the arguments; nothing is read yet."""
         self.configuration, self.corpora = configuration, corpora
         assert isinstance(configuration.model, LanguageShape)
         self.backwards, self.directions = configuration.model.backwards, configuration.model.directions
@@ -179,7 +178,6 @@ class StreamLoss:
     """
 
     def __init__(self, model: LanguageModel[Any]) -> None:
-        """Start without a state."""
         self.model = model
         self.state: CarriedState | None = None
 

@@ -93,7 +93,6 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
     has_layer_states = True
 
     def __init__(self, vocabulary: int, options: TransformerLanguageOptions) -> None:
-        """Build a model with fresh weights."""
         super().__init__(vocabulary, options.width)
         o = self.options = options
         self.context = o.context

@@ -201,7 +201,6 @@ class SizeAdvice(NamedTuple):
     is_recipe: bool = False
 
     def __str__(self) -> str:
-        """Name the preset or recipe, and the reason."""
         return f"the {'recipe' if self.is_recipe else 'preset'} {self.name} ({self.reason})"
 
 

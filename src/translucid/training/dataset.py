@@ -127,7 +127,6 @@ class DatasetStep:
     """Whether the chunks of the corpus have hashes of their sentences."""
 
     def __init__(self, configuration: Configuration) -> None:
-        """Store the configuration; nothing is read yet."""
         self.configuration, self.data = configuration, configuration.data
 
     def corpora(self, corpora: Corpora, console: Console) -> Corpora:

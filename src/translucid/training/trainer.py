@@ -483,7 +483,6 @@ class Interrupt:
     """A context in which the first Ctrl-C or SIGTERM only requests the end, and a second one ends at once."""
 
     def __init__(self) -> None:
-        """Create a context without a request."""
         self.signal_number = 0
         """The number of the signal that asked for the end; 0 if none has."""
         self.previous_handlers: dict[signal.Signals, object] = {}

@@ -210,7 +210,6 @@ class Speaker:
     """Writes the captions of a scene."""
 
     def __init__(self, ground: str, things: Sequence[Thing], groups: Sequence[Sequence[int]], rng: Random) -> None:
-        """Take the parts of the scene, and the random generator."""
         self.ground, self.things, self.groups, self.rng = ground, things, groups, rng
 
     def captions(self, relation: str | None) -> tuple[Caption, ...]:

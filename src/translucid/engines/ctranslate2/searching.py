@@ -179,7 +179,6 @@ class CTranslate2Engine:
         self.translator = open_translator(folder, device, threads or cores(), compute_type)
 
     def __str__(self) -> str:
-        """Name the engine, the type of its weights and its candidates."""
         weights = self.translator.compute_type.partition("_")[0]
         return f"{self.name}, {weights}, {self.considered}"
 

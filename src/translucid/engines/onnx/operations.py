@@ -308,7 +308,6 @@ class RecordableRecurrence(nn.Module):
     """A `Recurrence`, of which whole layers are recorded; PyTorch computes one position after another."""
 
     def __init__(self, recurrence: Recurrence) -> None:
-        """Take the layers."""
         super().__init__()
         self.recurrence, self.step = recurrence, recurrence.step
 

@@ -148,7 +148,6 @@ class Recorder:
     """Adds operations to a graph, one by one."""
 
     def __init__(self, graph: Graph, operations: Mapping[str, Handler]) -> None:
-        """Begin without values."""
         self.graph, self.operations = graph, operations
         self.values: dict[int, Value] = {}
         """The tensors of the first example that depend on the inputs, by their identity."""
@@ -292,7 +291,6 @@ class Graph:
     """A graph under construction. Values are represented by their names."""
 
     def __init__(self) -> None:
-        """Start without nodes."""
         self.nodes: list[onnx.NodeProto] = []
         self.results: dict[Any, list[str]] = {}
         self.constants: dict[Any, tuple[str, Tensor]] = {}

@@ -104,7 +104,6 @@ class OnnxEngine:
         self.model = OnnxModel(folder)
 
     def __str__(self) -> str:
-        """Name the engine, the type of its weights and its candidates."""
         return f"{self.name}, float32, {self.considered}"
 
     def opened(self, tokenizer: Tokenizer) -> Self:
@@ -302,7 +301,6 @@ class OnnxModel:
     """The two graphs that `save_onnx` has written."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a folder."""
         self.encoder, self.decoder = _session(folder / ENCODER), _session(folder / STEP)
         self.encoder_outputs = [value.name for value in self.encoder.get_outputs()]
         self.shared, self.repeated = list[str](), list[str]()

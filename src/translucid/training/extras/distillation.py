@@ -168,7 +168,6 @@ class SoftTargetLoss:
     """The same mean, with the most probable tokens of teachers that the batch contains."""
 
     def __init__(self, model: SequenceModel, share: float) -> None:
-        """Store the model that learns, and a."""
         self.model, self.share = model, share
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:

@@ -18,7 +18,6 @@ class SeenIndex(DatasetStep):
     hashes = True
 
     def __init__(self, configuration: Configuration) -> None:
-        """Store the configuration; nothing is read yet."""
         super().__init__(configuration)
         self.builder, self.count = SeenSentencesBuilder(), 0
 

@@ -23,7 +23,6 @@ class TrainingStep:
     """Whether a resumed training loads the weights, too, with which it began."""
 
     def __init__(self, configuration: Configuration) -> None:
-        """Store the configuration; nothing is read yet."""
         self.configuration, self.options = configuration, configuration.training
 
     def fingerprints(self) -> Mapping[str, str]:

@@ -252,7 +252,7 @@ def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch)
 
 
 def test_overlays_of_explanations(toy, tmp_path):
-    from translucid.captions.saliency_overlay import save_saliency
+    from translucid.inspection.rendering.saving import save_view
 
     case = CellCase(*toy)
     erasure = explain(case, "erasure")
@@ -266,7 +266,7 @@ def test_overlays_of_explanations(toy, tmp_path):
     assert all(re.fullmatch(r"\S+%, R² \d\.\d\d", note) for note in overlay_of(superpixel_case, lime).notes)
     assert overlay_of(superpixel_case, lime).weights.shape == (3, SIDE, SIDE)
     saved_record = {**record(lime, {"lime": faithfulness(superpixel_case, lime)}), **part_positions(superpixel_case)}
-    save_saliency(overlay, tmp_path / "a.json", "x", dict, saved_record)
+    save_view(tmp_path / "a.json", str, saved_record)
     saved = json.loads((tmp_path / "a.json").read_text())
     assert np.array(saved["regions"]).shape == (SIDE, SIDE)
     assert len(saved["importance"][0]) == np.max(saved["regions"]) + 1

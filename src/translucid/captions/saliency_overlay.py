@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -30,12 +29,11 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
-from translucid.ground.atomic import write_output
 from translucid.ground.special import SPELLINGS
 from translucid.inspection.forced_decoding import inspecting_pass
 from translucid.inspection.inspected import Inspected, title_of
 from translucid.inspection.rendering.html import document
-from translucid.inspection.rendering.saving import save_maps
+from translucid.inspection.rendering.saving import save_maps, save_view
 from translucid.inspection.rendering.terminal import SHADES, bar, brightness_color, strong_shares
 from translucid.layers.variants import Method
 
@@ -411,39 +409,7 @@ def save_attention(
     title = title_of(layer, head, method) if len(result.inspected.maps) > 1 else ""
     record = {"image": name, "grid": result.grid, **result.inspected.to_json()}
     saliency = SaliencyOverlay.of(result, layer, head, method)
-    save_saliency(saliency, file, name, lambda: sections_of(result, method), record, title)
-
-
-def save_saliency(
-    saliency: SaliencyOverlay,
-    file: Path,
-    name: str,
-    sections: Callable[[], Mapping[str, SaliencyOverlay]],
-    record: Mapping[str, Any],
-    title: str = "",
-) -> None:
-    """Save a saliency overlay.
-
-    Args:
-        saliency: the overlay, which a figure shows.
-        file: a figure, `.html` or `.json`.
-        name: the name of the image.
-        sections: returns the overlays of a page; only called for a page, because it may compute many of them.
-        record: the content of `.json`.
-        title: the title of the figure.
-
-    Raises:
-        UserError: the file can't be written.
-    """
-    kind = file.suffix.lower()
-    if kind == ".html":
-        write_output(file, page(name, sections()).encode())
-    elif kind == ".json":
-        write_output(file, json.dumps(record, ensure_ascii=False).encode())
-    else:
-        from translucid.inspection.plots import save_figure
-
-        save_figure(draw_saliency(saliency, title), file)
+    save_view(file, lambda: page(name, sections_of(result, method)), record, lambda: draw_saliency(saliency, title))
 
 
 def draw_saliency(saliency: SaliencyOverlay, title: str = "") -> Figure:

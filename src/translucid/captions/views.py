@@ -17,10 +17,11 @@ from translucid.captions.pixels import Picture
 from translucid.captions.saliency_overlay import (
     AttentionResult,
     SaliencyOverlay,
+    draw_saliency,
     drawings,
+    page,
     place_table,
     save_attention,
-    save_saliency,
     sections_of,
 )
 from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
@@ -31,6 +32,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.maps import chosen_maps
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.inspection.rendering.saving import save_view
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
@@ -247,7 +249,7 @@ def explain_image(run: Path, image: str, options: Explanation, output: Output) -
     content = {"image": name, "parts": parts, "k": k, **record(explanation, scores, contrasted), **part_positions(case)}
     if output.save:
         title = f"{method}: the {parts} that speak for {target_label}"
-        save_saliency(overlay, output.save, name, lambda: {title: overlay}, content, title)
+        save_view(output.save, lambda: page(name, {title: overlay}), content, lambda: draw_saliency(overlay, title))
     if output.as_json:
         print(json.dumps(content, ensure_ascii=False))
         return

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.style import Style
@@ -23,11 +22,11 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import sources_of
 from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.decoding.hypothesis import percent
-from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import compare_with_random, explain, record
 from translucid.inspection.rendering.html import document
+from translucid.inspection.rendering.saving import save_view
 from translucid.language.generator import Generator
 from translucid.language.label_case import LabelCase, contrast_labels
 from translucid.language.text_classifier import Classified, ClassifierScores, TextClassifier, classification_scores
@@ -152,7 +151,7 @@ def look_at_text(run: Path, text: str | None, view: View, save: Path | None) -> 
     if save:
         content = {"label": label, "probabilities": prediction.probabilities, "words": case.source_words}
         content["probability_after"] = [round(value, 5) for value in after]
-        _save(save, content, heading, {"as it was read": words}, [note])
+        save_view(save, lambda: colored_page(heading, {"as it was read": words}, [note]), content)
         Console().print(f"\nsaved: {save}", soft_wrap=True)
 
 
@@ -187,7 +186,8 @@ def explain_label(run: Path, text: str, options: Explanation, output: Output) ->
             f"({name}): left out {score.comprehensiveness:.2f}, alone {score.sufficiency:.2f}"
         )
     if save:
-        _save(save, content, heading, {f"words that speak for {target_label} ({method})": words}, lines)
+        title = f"words that speak for {target_label} ({method})"
+        save_view(save, lambda: colored_page(heading, {title: words}, lines), content)
     if output.as_json:
         print(json.dumps(content, ensure_ascii=False))
         return
@@ -205,16 +205,6 @@ def _print_words(heading: str, words: HighlightedText) -> None:
     console = Console()
     console.print(Text(heading, "bold"))
     console.print(words.text())
-
-
-def _save(
-    file: Path, content: dict[str, Any], heading: str, texts: Mapping[str, HighlightedText], notes: Sequence[str]
-) -> None:
-    """Write a file of one of `KINDS`: the content for programs, or a page with texts and notes."""
-    if file.suffix.lower() == ".json":
-        write_output(file, json.dumps(content, ensure_ascii=False).encode())
-    else:
-        write_output(file, colored_page(heading, texts, notes).encode())
 
 
 def _refuse_kind(save: Path | None) -> None:

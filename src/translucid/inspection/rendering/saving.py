@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from translucid.inspection.patching import Patching, html_tables
 from translucid.inspection.rendering.file_formats import ENDINGS, refuse_picture, refuse_untranslated
 from translucid.inspection.rendering.html import document
 from translucid.layers.variants import Method
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def save(
@@ -68,6 +71,29 @@ def save(
         words = inspected.cross_words(layer, head, method)
         label = "attention" if method in ("weights", "content") else method
         save_figure(draw_words(words, title_of(layer, head, method), label), path)
+
+
+def save_view(file: Path, page: Callable[[], str], record: Any, draw: Callable[[], Figure] | None = None) -> None:
+    """Save something as a page (.html), as plain values (.json), or else as a figure if there is a way to draw it.
+
+    Args:
+        file: the file, whose ending decides.
+        page: returns the page; only called for one, because it may compute much.
+        record: the plain values.
+        draw: returns the figure.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    kind = file.suffix.lower()
+    if kind == ".html":
+        write_output(file, page().encode())
+    elif kind == ".json" or draw is None:
+        write_output(file, json.dumps(record, ensure_ascii=False).encode())
+    else:
+        from translucid.inspection.plots import save_figure
+
+        save_figure(draw(), file)
 
 
 def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
@@ -164,10 +190,8 @@ def save_decoder_lens(lens: DecoderLens, file: Path) -> None:
     Raises:
         UserError: the file can't be written.
     """
-    text = json.dumps(lens.to_json(), ensure_ascii=False)
-    if file.suffix.lower() == ".html":
-        text = document(lens.source, _LENS_STYLE, f"<main>{html_translations(lens)}</main>")
-    write_output(file, text.encode())
+    body = f"<main>{html_translations(lens)}</main>"
+    save_view(file, lambda: document(lens.source, _LENS_STYLE, body), lens.to_json())
 
 
 def _lens_arrays(lens: Lens) -> dict[str, np.ndarray]:
@@ -195,13 +219,12 @@ def save_patching(patching: Patching, file: Path) -> None:
     Raises:
         UserError: the file can't be written.
     """
-    kind = file.suffix.lower()
-    if kind == ".json":
-        write_output(file, json.dumps(patching.to_json(), ensure_ascii=False).encode())
-    elif kind == ".html":
-        body = f"<main><h1>Activation patching</h1>{html_tables(patching)}</main>\n"
-        write_output(file, document(f"{patching.clean} → {patching.other}", _PATCHING_STYLE, body).encode())
-    else:
-        from translucid.inspection.plots import draw_patching, save_figure
 
-        save_figure(draw_patching(patching), file)
+    def draw() -> Figure:
+        from translucid.inspection.plots import draw_patching
+
+        return draw_patching(patching)
+
+    title = f"{patching.clean} → {patching.other}"
+    body = f"<main><h1>Activation patching</h1>{html_tables(patching)}</main>\n"
+    save_view(file, lambda: document(title, _PATCHING_STYLE, body), patching.to_json(), draw)

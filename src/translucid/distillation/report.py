@@ -419,7 +419,6 @@ class Report:
     def measure(
         self,
         test: list[str] | None = None,
-        train: list[str] | None = None,
         *,
         source: str | None = None,
         target: str | None = None,
@@ -431,7 +430,6 @@ class Report:
 
         Args:
             test: files of test pairs; the validation pairs of the student by default.
-            train: files of training pairs, from which shortlists are learned; those of the student by default.
             source: the code of the source language, for multilingual models.
             target: the code of the target language.
             sentences: the largest number of test sentences.
@@ -441,7 +439,7 @@ class Report:
         Raises:
             UserError: a run is damaged, or files do not exist.
         """
-        tuning = Tuning.of(self.student, console=self.console, train=train, valid=test, source=source, target=target)
+        tuning = Tuning.of(self.student, console=self.console, valid=test, source=source, target=target)
         pairs = tuning.corpora.valid[:sentences]
         if not pairs:
             raise UserError("there are no sentences to measure with", file=self.student, fix="Give them with `test`.")

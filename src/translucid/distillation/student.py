@@ -169,7 +169,7 @@ def train_student(
 
 
 ALLOWED = 0.3
-"""The largest loss of BLEU by int8 weights for which a student is not fine-tuned."""
+"""The largest loss of BLEU, or of chrF where BLEU is too low to tell, for which a student is not fine-tuned."""
 UPDATES = 300
 """The number of updates of the fine-tuning."""
 RATE = 0.1
@@ -221,7 +221,6 @@ def check_int8(
     source: str | None = None,
     target: str | None = None,
     device: str = "auto",
-    allowed: float = ALLOWED,
     updates: int = UPDATES,
 ) -> Int8Check | None:
     """Compare a student with int8 and with float32 weights, and fine-tune it with quantized weights if int8 costs much.
@@ -236,7 +235,6 @@ def check_int8(
         source: the code of the source language, for a multilingual model.
         target: the code of the target language.
         device: the device of the fine-tuning.
-        allowed: the loss of BLEU, or of chrF where BLEU is too low to tell, that is no reason to fine-tune.
         updates: the number of updates of the fine-tuning.
 
     Returns:
@@ -251,7 +249,7 @@ def check_int8(
     before = int8_scores(student, console, valid, **languages)
     if before is None:
         return None
-    if before.loss <= allowed:
+    if before.loss <= ALLOWED:
         return Int8Check(before=before)
     console.print(f"int8 costs {before.loss:.2f} {before.metric}: fine-tuning with quantized weights", soft_wrap=True)
     fine_tuned = student / DISTILLATION / FINE_TUNED

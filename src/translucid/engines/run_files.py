@@ -52,9 +52,18 @@ class _Fitted(ResultFile):
     languages: Languages | None = None
     """The languages of the sentences that it was fitted to, for a multilingual model."""
 
+    @staticmethod
+    def identity(run: RunFolder, tokenizer: Tokenizer, languages: Languages | None) -> dict[str, Any]:
+        """Return the fields that say what a result is fitted to."""
+        return {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+
     def is_of(self, run: RunFolder, tokenizer: Tokenizer) -> bool:
         """Whether it was fitted to this model with this tokenizer."""
         return (self.model, self.tokenizer) == (run.model_digest(), tokenizer.fingerprint)
+
+    def is_for(self, run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> bool:
+        """Whether it was also fitted to sentences of these languages."""
+        return self.is_of(run, tokenizer) and self.languages in (None, languages)
 
 
 class _ConfidenceFile(_Fitted):
@@ -141,7 +150,7 @@ def confidence_note(run: RunFolder, languages: Languages) -> str:
 
 def save_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, estimator: Estimator) -> None:
     """Save an estimator in the run folder."""
-    identity = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+    identity = _Fitted.identity(run, tokenizer, languages)
     _ConfidenceFile(**identity, estimator=estimator).write(_new_file(run, CONFIDENCE, languages))
 
 
@@ -152,9 +161,7 @@ def _ranking_file(run: RunFolder, tokenizer: Tokenizer, languages: Languages) ->
         UserError: the file is damaged.
     """
     content = _RankingFile.read(fitted_file(run, RANKING, languages), function="`fit_ranking`")
-    if content is None or not content.is_of(run, tokenizer) or content.languages not in (None, languages):
-        return None
-    return content
+    return content if content and content.is_for(run, tokenizer, languages) else None
 
 
 def load_channel_weights(run: RunFolder, languages: Languages, reverse: RunFolder) -> ChannelWeights:
@@ -178,7 +185,7 @@ def save_channel_weights(
     """
     content = _ranking_file(run, tokenizer, languages or (None, None))
     stored = {**(content.weights if content else {}), reverse.model_digest(): checked(_Weights, weights._asdict())}
-    identity = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+    identity = _Fitted.identity(run, tokenizer, languages)
     _RankingFile(**identity, weights=stored).write(_new_file(run, RANKING, languages))
 
 
@@ -189,16 +196,14 @@ def load_validation_scores(run: RunFolder, tokenizer: Tokenizer, languages: Lang
         UserError: the file is damaged.
     """
     content = _ValidationFile.read(fitted_file(run, VALIDATION, languages), LARGEST_SCORES)
-    if content is None or not content.is_of(run, tokenizer) or content.languages not in (None, languages):
-        return None
-    return content.scores
+    return content.scores if content and content.is_for(run, tokenizer, languages) else None
 
 
 def save_validation_scores(
     run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, scores: ValidationScores
 ) -> None:
     """Save validation scores; `languages`: those of the sentences, for a multilingual model."""
-    identity = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+    identity = _Fitted.identity(run, tokenizer, languages)
     _ValidationFile(**identity, scores=scores).write(_new_file(run, VALIDATION, languages), indent=None)
 
 
@@ -267,7 +272,9 @@ def _fitted(
     if not file.exists():
         return None
     fitted, facts = load(file)
-    return fitted if _is_for(facts, run, languages, file, function) else None
+    if facts.get("model") != run.model_digest():
+        raise UserError("belongs to another model", file=file, fix=_FIX % function)
+    return fitted if facts.get("languages") in (None, list(languages)) else None
 
 
 def load_alignment_arrays(run: RunFolder, languages: Languages) -> dict[str, NDArray[np.float32]] | None:
@@ -277,17 +284,6 @@ def load_alignment_arrays(run: RunFolder, languages: Languages) -> dict[str, NDA
         UserError: the file is damaged, or belongs to another model.
     """
     return _fitted(run, ALIGNMENT, languages, "`fit_alignment`", load_arrays)
-
-
-def _is_for(facts: dict[str, Any], run: RunFolder, languages: Languages, file: Path, function: str) -> bool:
-    """Whether a file of `tune` is for these languages.
-
-    Raises:
-        UserError: it belongs to another model.
-    """
-    if facts.get("model") != run.model_digest():
-        raise UserError("belongs to another model", file=file, fix=_FIX % function)
-    return facts.get("languages") in (None, list(languages))
 
 
 def save_alignment_layer(run: RunFolder, layer: AlignmentLayer, languages: Languages | None) -> None:

@@ -200,9 +200,9 @@ def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> N
     """
     if not run.path.is_dir():
         return
-    options, data = configuration.training, configuration.data
-    for source in (options.begin_from, options.init_encoder, options.init_decoder, options.elmo, *options.teachers):
-        if source and _is_replaced(RunFolder(Path(source)).model_file, run):
+    data = configuration.data
+    for source in configuration.training.other_runs:
+        if _is_replaced(RunFolder(source).model_file, run):
             raise UserError(
                 "is a run from which the new run is initialized", file=run.path, fix="Choose another folder."
             )

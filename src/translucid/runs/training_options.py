@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -143,6 +144,12 @@ class TrainingOptions(OptionGroup):
     def needs_word_links(self) -> bool:
         """Whether the words of training pairs are linked."""
         return bool(self.guided_alignment or self.prefixes)
+
+    @property
+    def other_runs(self) -> list[Path]:
+        """The runs that the weights come from or that teach the model."""
+        runs = (self.begin_from, self.init_encoder, self.init_decoder, self.elmo, *self.teachers)
+        return [Path(run) for run in runs if run]
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingOptions:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bitext.languages import Languages
 from translucid.data.seen_sentences import SeenSentencesBuilder, inherit, text_of_index
 from translucid.data.stores.encoded import EncodedCorpus
@@ -40,9 +38,7 @@ class SeenIndex(DatasetStep):
             self.builder, self.count = SeenSentencesBuilder(), 0
             for number, chunk in corpus.encode_again():
                 self.learn_chunk(corpora, number, chunk)
-        options = self.configuration.training
-        sources = [options.begin_from, options.init_encoder, options.init_decoder, options.elmo, *options.teachers]
-        complete = inherit(run, [Path(source) for source in sources if source])
+        complete = inherit(run, self.configuration.training.other_runs)
         self.builder.write(run, corpora.digest, complete=complete)
         self.builder = SeenSentencesBuilder()  # the hashes take memory
 

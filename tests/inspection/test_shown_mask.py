@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from translucid.attention.masks import padding_mask, target_mask
-from translucid.inspection.rendering.shown_mask import ShownMask
+from translucid.inspection.rendering.html import ShownMask
 
 
 def test_a_mask_has_a_sign_for_each_pair_of_positions():

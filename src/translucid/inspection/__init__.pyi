@@ -17,7 +17,7 @@ from translucid.inspection.patching import Patching as Patching
 from translucid.inspection.patching import WordChoice as WordChoice
 from translucid.inspection.patching import choices as choices
 from translucid.inspection.patching import patch as patch
-from translucid.inspection.rendering.shown_mask import ShownMask as ShownMask
+from translucid.inspection.rendering.html import ShownMask as ShownMask
 from translucid.inspection.statistical_alignment import statistical_links as statistical_links
 from translucid.inspection.word_weights import WordWeights as WordWeights
 from translucid.inspection.words import WordMap as WordMap

@@ -2,6 +2,8 @@
 
 A head that has nothing to do puts its weight where it does no harm, on tokens without content: their values are small
 (Kobayashi et al. 2020, arXiv 2004.10102, section 4). A map of such weights shows little about the translation.
+
+For multilingual models, a table has the heads that read the language piece most.
 """
 
 from __future__ import annotations
@@ -10,9 +12,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+from rich.table import Table
 from torch import Tensor
 
 from translucid.data.tokenizing.pieces import SEPARATOR
+from translucid.decoding.hypothesis import percent
+from translucid.ground.console import table_of
+from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
 from translucid.inspection.words import content_pieces
 
@@ -84,3 +90,59 @@ def _key_kinds(sentence: Inspected, side: str, kind: str) -> Tensor:
     has_content = content_pieces(pieces, opening, context)
     is_punctuation = [not any(kinds) for kinds in zip(is_end, is_language, has_content, strict=True)]
     return torch.tensor([is_end, is_punctuation, is_language], dtype=torch.float64)
+
+
+MAX_HEADS = 10
+"""The maximum number of heads in a table."""
+
+
+class Reader(NamedTuple):
+    """An attention head and its weight on the language piece."""
+
+    head: str
+    """Its name, such as `encoder.0.self.head.1`."""
+    piece: str
+    weight: float
+    """The mean attention weight, from 0 to 1."""
+
+
+def language_readers(inspected: Inspected) -> list[Reader]:
+    """Return all heads that can read the language piece of a sentence, those with the largest weight first.
+
+    The weight is the mean over the words that attend: those of the sentence in the encoder, those of the translation in
+    the decoder, end tokens included. Cross-attention and the encoder read the piece before the source. The decoder's
+    self-attention reads the piece before the target, if the model has one.
+
+    Raises:
+        UserError: the model has no language piece.
+    """
+    source_opening, target_opening = inspected.opening
+    if not source_opening and not target_opening:
+        fix = "Leave out `language_piece`, which is for multilingual models."
+        raise UserError("the model has no language piece", file=inspected.run or None, fix=fix)
+    readers = []
+    for name, weights in inspected.maps.items():
+        side, _, kind = name.split(".")
+        pieces, first, count = inspected.source, inspected.context, source_opening
+        queries = weights[:, target_opening:]  # [H, T, S]
+        if side == "encoder":
+            queries = weights[:, first + count :]
+        elif kind == "self":
+            # The decoder reads a start token before the target.
+            pieces, first, count = ["", *inspected.target], 1, target_opening
+        for position in range(first, first + count):
+            for head, weight in enumerate(queries[..., position].float().mean(1).tolist()):
+                readers.append(Reader(f"{name}.head.{head}", pieces[position], weight))
+    return sorted(readers, key=lambda reader: -reader.weight)
+
+
+def readers_table(inspected: Inspected) -> Table:
+    """Return a table of the heads with the largest weights on the language piece.
+
+    Raises:
+        UserError: the model has no language piece.
+    """
+    table = table_of("head", "language piece", figures=("mean weight",))
+    for head, piece, weight in language_readers(inspected)[:MAX_HEADS]:
+        table.add_row(head, piece, percent(weight))
+    return table

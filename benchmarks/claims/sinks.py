@@ -33,8 +33,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.evaluation.alignment_error import Gold
 from translucid.ground.console import Console
 from translucid.inspection.alignment import candidates, choose
-from translucid.inspection.attention_shares import AttentionShares, attention_shares
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.inspected import AttentionShares, Inspected, attention_shares
 from translucid.inspection.statistical_alignment import statistical_links
 from translucid.runs.corpus_files import pairs_of
 

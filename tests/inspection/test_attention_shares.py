@@ -6,8 +6,7 @@ import torch
 from torch.testing import assert_close
 
 from translucid.data.tokenizing.pieces import SEPARATOR
-from translucid.inspection.attention_shares import attention_shares
-from translucid.inspection.inspected import SIDES, Inspected, viewer_record
+from translucid.inspection.inspected import SIDES, Inspected, attention_shares, viewer_record
 from translucid.inspection.words import content_pieces
 
 SOURCE = ["▁old", SEPARATOR, "<2es>", "▁", "a", ",", "▁3", "?", "</s>"]

@@ -7,9 +7,13 @@ import torch
 
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.ground.errors import UserError
-from translucid.inspection.attention_shares import language_readers
 from translucid.inspection.contributions import Contributions
-from translucid.inspection.inspected import Inspected, largest_context_contribution, word_contributions
+from translucid.inspection.inspected import (
+    Inspected,
+    language_readers,
+    largest_context_contribution,
+    word_contributions,
+)
 from translucid.inspection.words import BOUNDARY, ids_without, word_spans
 
 LANGUAGE = ">>es<<"

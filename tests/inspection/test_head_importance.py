@@ -18,7 +18,6 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.console import Console
 from translucid.inspection.ablation import gate_point, head_names
-from translucid.inspection.attention_shares import AttentionShares
 from translucid.inspection.head_importance import (
     CurvePoint,
     HeadImportance,
@@ -28,6 +27,7 @@ from translucid.inspection.head_importance import (
     gradient_importance,
     least_important_first,
 )
+from translucid.inspection.inspected import AttentionShares
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer

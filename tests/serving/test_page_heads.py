@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from translucid.api.translator import Translator
-from translucid.inspection.attention_shares import attention_shares
+from translucid.inspection.inspected import attention_shares
 from translucid.serving.routes.inspection_fields import HEADS
 
 from .test_page import type_in

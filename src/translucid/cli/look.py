@@ -239,8 +239,7 @@ def _print_translation(
 
 
 def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
-    from translucid.inspection.attention_shares import readers_table
-    from translucid.inspection.inspected import largest_context_contribution
+    from translucid.inspection.inspected import largest_context_contribution, readers_table
     from translucid.inspection.rendering.terminal import attention_table, heatmap, source_table
 
     console = Console()

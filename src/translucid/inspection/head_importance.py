@@ -25,7 +25,7 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.decoding.pair_scores import forced_scores, paired_batches
 from translucid.ground.console import table_of
 from translucid.inspection.ablation import Ablation, gate_point, head_names
-from translucid.inspection.attention_shares import AttentionShares
+from translucid.inspection.inspected import AttentionShares
 from translucid.models.protocol import SequenceModel
 
 if TYPE_CHECKING:

@@ -91,7 +91,6 @@ def head_report(
             averaged.
     """
     from translucid.ground.console import progress_bar  # it imports Rich, which changes Python's random state
-    from translucid.inspection.attention_shares import attention_shares
     from translucid.inspection.head_importance import (
         HeadImportance,
         HeadReport,
@@ -99,6 +98,7 @@ def head_report(
         gradient_importance,
         least_important_first,
     )
+    from translucid.inspection.inspected import attention_shares
 
     names = head_names(translator.inspector.heads)
     if not names:

@@ -67,7 +67,7 @@ def private_imports(text):
     for match in FROM.finditer(text):
         module = importlib.import_module(match[1])
         names = [name.split(" as ")[0].strip() for name in match[2].split(",")]
-        public = module.__all__ if hasattr(module, "__path__") else ()
+        public = getattr(module, "__all__", ())
         private += [f"{match[1]}: {name}" for name in names if name and name not in public]
     private += re.findall(r"\bimport (?:translucid|bitext)\.[.\w]+", text)
     return private

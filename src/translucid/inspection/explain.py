@@ -40,6 +40,22 @@ from translucid.inspection.rendering.html import notebook_table
 from translucid.inspection.words import WordMap, ids_without, span_ranges, span_words, sum_ranges
 from translucid.models.protocol import Memory, SequenceModel
 
+__all__ = [
+    "METHODS",
+    "Case",
+    "Contrast",
+    "Explanation",
+    "Faithfulness",
+    "available_methods",
+    "compare_with_random",
+    "contrast",
+    "explain",
+    "faithfulness",
+    "part_count",
+    "random_faithfulness",
+    "refuse_method",
+]
+
 BATCH = 128
 """The maximum number of perturbed sources in a batch."""
 TOKENS = 512

@@ -42,6 +42,24 @@ from translucid.inspection.lens import Lens
 from translucid.inspection.patching import Patching, column_names, percents, summary
 from translucid.inspection.words import WordMap
 
+__all__ = [
+    "draw_attention",
+    "draw_beam",
+    "draw_curves",
+    "draw_head_report",
+    "draw_heads",
+    "draw_lens",
+    "draw_mask",
+    "draw_masks",
+    "draw_padding",
+    "draw_patching",
+    "draw_positions",
+    "draw_reliability",
+    "draw_ribbons",
+    "draw_words",
+    "save_figure",
+]
+
 COLORS = "Blues"
 CONTEXT_COLOR = "#56606d"
 """The color of the words of previous sentences."""

@@ -98,7 +98,7 @@ def test_all_heads_the_tree_and_an_explanation(client, translator, draw_calls):
     [
         ({"view": "all"}, "view is none of map, heads, beam, why, layers, patching"),
         ({"view": None}, "missing view parameter"),
-        ({"kind": "encoder.0"}, "kind is none of cross, encoder, decoder, rollout, norms, contributions"),
+        ({"kind": "encoder.0"}, "kind is none of cross, encoder, decoder, rollout, content, norms, contributions"),
         ({"kind": ["cross"]}, "kind is not a text"),
         ({"translation": None}, "missing translation parameter"),
         ({"translation": " "}, "there are no texts, or translation has over 1000 characters"),

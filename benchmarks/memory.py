@@ -25,7 +25,7 @@ import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from bitext.memory.folding import Folded
+from bitext.memory.match import Folded
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate

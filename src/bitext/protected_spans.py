@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import NamedTuple, TypeAlias, overload
+from typing import NamedTuple, TypeAlias
 
 from bitext.user_patterns import bounded_pattern
 
@@ -133,18 +133,14 @@ Syntax: TypeAlias = PlaceholderSyntax | ExtendedSyntax
 """What a text may have besides words."""
 
 
-@overload
-def with_patterns(syntax: Syntax, patterns: tuple[()]) -> PlaceholderSyntax: ...
-
-
-@overload
-def with_patterns(syntax: Syntax, patterns: Sequence[str]) -> Syntax: ...
+def base_of(syntax: Syntax) -> PlaceholderSyntax:
+    """Return a syntax without the patterns of a user."""
+    return syntax.base if isinstance(syntax, ExtendedSyntax) else syntax
 
 
 def with_patterns(syntax: Syntax, patterns: Sequence[str]) -> Syntax:
     """Return a syntax with the patterns of a user instead of those that it has."""
-    base = syntax.base if isinstance(syntax, ExtendedSyntax) else syntax
-    return ExtendedSyntax(base, tuple(patterns)) if patterns else base
+    return ExtendedSyntax(base_of(syntax), tuple(patterns)) if patterns else base_of(syntax)
 
 
 class ProtectedSpan(NamedTuple):
@@ -543,15 +539,8 @@ def _user_patterns(syntax: Syntax) -> str:
 
 
 @cache
-def _fixed_pattern(syntax: Syntax) -> re.Pattern[str]:
-    base = syntax.base if isinstance(syntax, ExtendedSyntax) else syntax
-    return re.compile(_user_patterns(syntax) + _joined(base, exact=True), re.DOTALL)
-
-
-@cache
-def _kept_pattern(syntax: Syntax) -> re.Pattern[str]:
-    base = syntax.base if isinstance(syntax, ExtendedSyntax) else syntax
-    return re.compile(_user_patterns(syntax) + _joined(base), re.DOTALL)
+def _pattern(syntax: Syntax, *, exact: bool) -> re.Pattern[str]:
+    return re.compile(_user_patterns(syntax) + _joined(base_of(syntax), exact=exact), re.DOTALL)
 
 
 def fixed_parts(text: str, syntax: Syntax = _PROSE) -> list[str]:
@@ -654,7 +643,7 @@ def kept_parts(text: str, syntax: Syntax = _PROSE) -> Iterator[Part]:
     """
     if not isinstance(syntax, ExtendedSyntax) and not _MAY_HAVE_KEPT.search(text):
         return iter(())
-    return _find_parts(_kept_pattern(syntax), text)
+    return _find_parts(_pattern(syntax, exact=False), text)
 
 
 def numbers(text: str, syntax: Syntax = _PROSE) -> Iterator[Part]:
@@ -749,7 +738,7 @@ def _find_fixed(text: str, syntax: Syntax) -> Iterator[Part]:
     """Yield the fixed parts of a text."""
     if not isinstance(syntax, ExtendedSyntax) and not _MAY_HAVE_FIXED.search(text):
         return iter(())
-    return _find_parts(_fixed_pattern(syntax), text)
+    return _find_parts(_pattern(syntax, exact=True), text)
 
 
 def _find_parts(pattern: re.Pattern[str], text: str) -> Iterator[Part]:

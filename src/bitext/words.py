@@ -117,16 +117,12 @@ def spaced(text: str) -> str:
 
 
 def without_edges(text: str, lacks: Callable[[str], bool]) -> tuple[int, int]:
-    """Return the span of a text without the signs at its ends that a vocabulary lacks, such as bullets and quotes.
+    """Return the span of a text without the signs at its ends that a vocabulary `lacks`, such as bullets and quotes.
 
     Signs of code that touch the rest belong to it, and all signs belong to a text without letters.
 
     >>> without_edges("•%d one %d", "•%".__contains__)
     (1, 10)
-
-    Args:
-        text: the text.
-        lacks: whether the vocabulary lacks a sign.
     """
     start, end = 0, len(text)
     if not any(map(str.isalpha, text)):

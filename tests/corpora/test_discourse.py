@@ -8,8 +8,7 @@ import pytest
 from tests.corpora.test_phrasebook_agreement import bare
 from translucid.corpora import splits
 from translucid.corpora.phrasebook import verbs
-from translucid.corpora.phrasebook.discourse import Passage, generate_passages
-from translucid.corpora.phrasebook.discourse.passages import CHOICES, CONTEXTS
+from translucid.corpora.phrasebook.discourse import CHOICES, CONTEXTS, Passage, generate_passages
 from translucid.corpora.phrasebook.lexicon import NOUNS
 from translucid.corpora.phrasebook.verbs import Verb
 from translucid.ground.errors import UserError

@@ -24,7 +24,7 @@ from translucid.corpora.phrasebook.nominals import (
     of_nouns,
     with_a,
 )
-from translucid.corpora.phrasebook.statements import obliged
+from translucid.corpora.phrasebook.simple_sentences import obliged
 from translucid.corpora.phrasebook.text import English, Expression, Part, Spanish, comma, join, word, write
 
 NOUN = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitext.memory.database import LONGEST
-from bitext.memory.folding import Folded, search_pattern
+from bitext.memory.match import Folded, search_pattern
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from translucid.ground.errors import UserError

@@ -8,8 +8,8 @@ import pytest
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from bitext.memory import postings
-from bitext.memory.folding import Folded
+from bitext.memory import database
+from bitext.memory.match import Folded
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
@@ -95,13 +95,13 @@ def test_exact_is_with_case_and_without_spaces(tmp_path):
 
 
 def test_the_same_text_is_found_among_very_many_that_are_like_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(postings, "MOST", 10)
+    monkeypatch.setattr(database, "MOST", 10)
     memory = make_memory(tmp_path, [f"Page {i} of 10" for i in range(300)])
     assert memory.matches("Page 7 of 10")[0].percent == 100
 
 
 def test_of_too_many_candidates_those_with_most_in_common_are_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr(postings, "MOST", 10)
+    monkeypatch.setattr(database, "MOST", 10)
     similar = [f"a b x{i} y{i} z{i} c" for i in range(100)]
     memory = make_memory(tmp_path, [*similar[:50], "a b p q r d", *similar[50:]])
     assert memory.matches("a b p q r c", 50)[0].entry.source == "a b p q r d"
@@ -122,7 +122,7 @@ def test_several_threads_may_ask_and_write(tmp_path):
 
 
 def test_full_lists_continue_in_another_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(postings, "SHORT_LIST", 4)
+    monkeypatch.setattr(database, "SHORT_LIST", 4)
     memory = make_memory(tmp_path, [f"page {word}" for word in "abc"])
     for word in "defghijk":
         memory.add([Pair(f"page {word}", "x")], "test")
@@ -132,7 +132,7 @@ def test_full_lists_continue_in_another_row(tmp_path, monkeypatch):
 
 
 def test_very_long_lists_are_read_in_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(postings, "TOO_MANY", 5)
+    monkeypatch.setattr(database, "TOO_MANY", 5)
     memory = make_memory(tmp_path, ["the cat sat", *(f"the {word} dog" for word in "abcdefghijklmnopqrs")])
     assert [match.percent for match in memory.matches("the cat ran", 60)] == [67]
 

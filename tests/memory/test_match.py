@@ -2,8 +2,7 @@
 
 import pytest
 
-from bitext.memory.folding import Folded
-from bitext.memory.match import Entry, Match, filled
+from bitext.memory.match import Entry, Folded, Match, filled
 from bitext.words import normalized_text
 
 

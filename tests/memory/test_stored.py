@@ -8,10 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bitext.memory import postings, translation_memory
-from bitext.memory.folding import Folded, _character, variable_spans
-from bitext.memory.match import Entry, Match
-from bitext.memory.postings import _band, _most_frequent
+from bitext.memory import database, translation_memory
+from bitext.memory.database import _band, _most_frequent
+from bitext.memory.match import Entry, Folded, Match, _character, variable_spans
 from bitext.memory.translation_memory import TranslationMemory, _checked, _digest, write_tmx, write_tsv
 from bitext.pair import Pair
 from translucid import __version__
@@ -104,7 +103,7 @@ def test_a_segment_in_256_lists_is_counted(monkeypatch):
     assert _most_frequent(lists[:255], 255, 2).tolist() == [1]
     with pytest.raises(sqlite3.DatabaseError, match="not there"):
         _most_frequent([np.array([2], "<u4")], 1, 2)
-    monkeypatch.setattr(postings, "MOST", 2)
+    monkeypatch.setattr(database, "MOST", 2)
     lists = [np.array(numbers, "<u4") for numbers in ([0, 1, 2, 3], [1, 3], [2], [3])]
     assert sorted(_most_frequent(lists, 1, 4).tolist()) == [2, 3]  # of 1 and 2, the higher number
     assert sorted(_most_frequent(lists, 3, 4).tolist()) == [3]
@@ -215,8 +214,8 @@ def test_only_the_necessary_lists_are_read_if_they_are_long(memory, monkeypatch,
     """With eight words and 87.5 %, two pairs may be missing, so three lists are needed; each has one segment."""
     text = " ".join(WORDS[:8])
     memory.add([Pair(text, "x")], "Ana")
-    monkeypatch.setattr(postings, "ENOUGH", enough)
-    monkeypatch.setattr(postings, "TOO_MANY", too_many)
+    monkeypatch.setattr(database, "ENOUGH", enough)
+    monkeypatch.setattr(database, "TOO_MANY", too_many)
     lists, ids = [], memory._postings._ids
     monkeypatch.setattr(memory._postings, "_ids", lambda rows: lists.append(rows) or ids(rows))
     assert [match.percent for match in memory.matches(text, 88)] == [100]

@@ -43,7 +43,6 @@ class SegmentList(list[Segment]):
     """The segments of a document that is being read; one with too many is refused before it fills the memory."""
 
     def __init__(self, name: str) -> None:
-        """Create an empty list for the file called `name`."""
         super().__init__()
         self.name, self.limit = name, max_segments()
         self._room = max_characters()
@@ -90,7 +89,6 @@ class SegmentList(list[Segment]):
 
 
 def _characters(segment: Segment) -> int:
-    """Return the number of characters of all texts of a segment."""
     count = len(segment.source.text) + len(segment.place) + len(segment.note or "") + len(segment.existing or "")
     for mark in segment.source.marks:
         count += len(mark.raw)

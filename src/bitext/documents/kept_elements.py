@@ -116,12 +116,7 @@ def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: boo
 
 
 def find_copies(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy]], set[str]]:
-    """Return the spans of the copies in a translation, and the contents that it has too rarely or too often.
-
-    Args:
-        text: the translation.
-        source: the source, collapsed.
-    """
+    """Return the spans of the copies in a translation, and the contents that it has too rarely or too often."""
     by_core: dict[str, list[Copy]] = defaultdict(list)
     for copy in source.copies:
         by_core[copy.core].append(copy)
@@ -216,14 +211,9 @@ class _Words:
         self.edges = {*map(_START, elements), *map(attrgetter("end"), elements)}
 
     def word_around(self, span: Span, low: int) -> _Element | None:
-        """Return the word around an element, without punctuation at its ends, as one element.
+        """Return the word around an element, from `low` on and without punctuation at its ends, as one element.
 
-        Args:
-            span: the span of the element.
-            low: the smallest offset at which the word may begin.
-
-        Returns:
-            The word; None if it is too long, or contains only one mark of a pair.
+        Return None if it is too long, or contains only one mark of a pair.
         """
         start, end = self._ends(span, low)
         first_element = bisect_left(self.elements, start, key=_START)
@@ -255,7 +245,6 @@ class _Words:
         return len(word[0]) <= _LONGEST_SYMBOL and bool(_LOWERED.search(raw))
 
     def _ends(self, span: Span, low: int) -> Span:
-        """Return the start and end of the word around a span."""
         text, (start, end) = self.source.text, span
         while start > low and end - start <= LONGEST_WORD and self._continues(start, text[start - 1]):
             start -= 1
@@ -268,7 +257,6 @@ class _Words:
         return start, end
 
     def _continues(self, offset: int, character: str) -> bool:
-        """Whether a word continues at an offset with this character."""
         ends = character.isspace() or character in "<>" or WITHOUT_SPACES.match(character)
         return offset not in self.breaks and not ends
 
@@ -432,12 +420,7 @@ def with_direction_signs(source: TaggedText) -> TaggedText:
 
 
 def with_edges(source: TaggedText, lacks: Callable[[str], bool]) -> TaggedText:
-    """Return a text with the bullets, quotation marks and other signs at its ends that the model cannot read as parts.
-
-    Args:
-        source: the text.
-        lacks: whether the vocabulary lacks a character.
-    """
+    """Return a text with the signs at its ends that a vocabulary `lacks`, such as bullets and quotes, as parts."""
     text = source.text
     start, end = without_edges(text, lacks)
     offsets = [offset for offset in (*range(start), *range(end, len(text))) if not text[offset].isspace()]
@@ -451,9 +434,7 @@ def with_edges(source: TaggedText, lacks: Callable[[str], bool]) -> TaggedText:
 def with_separate_words(source: TaggedText, joins: Callable[[str, str], bool]) -> TaggedText:
     """Return a text with a space at each mark of XLIFF or TMX that seems to separate words, as a line end does.
 
-    Args:
-        source: the text.
-        joins: whether two parts of a text are rather one word.
+    `joins`: whether two parts of a text are rather one word.
     """
     edits: dict[int, TextEdit] = {}
     for mark in filter(stands_for_text, source.marks):

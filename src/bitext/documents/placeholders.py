@@ -122,11 +122,7 @@ def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterato
 def with_letters(text: str, offset: int, other_marks: Collection[int], first: int) -> tuple[int, int]:
     """Return the span of the letters that belong to a mark for a placeholder, as in `v<x/>` and `<x/>px`.
 
-    Args:
-        text: the text.
-        offset: the offset of the mark.
-        other_marks: the offsets of the other marks.
-        first: the smallest offset at which the letters may begin.
+    `first`: the smallest offset at which the letters may begin.
     """
     unit = _with_prefix(text, Unit("", offset, offset, counts=True), other_marks, first)
     unit = _with_unit(text, unit, other_marks)
@@ -160,14 +156,7 @@ def _with_unit(text: str, unit: Unit, marks: Collection[int]) -> Unit:
 
 
 def _with_prefix(text: str, unit: Unit, marks: Collection[int], first: int) -> Unit:
-    """Return a unit extended by the letters before it, as in `v{version}`, unless it is within a word.
-
-    Args:
-        text: the text.
-        unit: the unit.
-        marks: the offsets of marks.
-        first: the smallest offset at which the letters may begin.
-    """
+    """Return a unit extended by the letters before it, from `first` on, as in `v{version}`, except within a word."""
     is_in_word = is_letter(text[unit.end : unit.end + 1])
     if unit.is_sign or unit.start in marks or is_in_word or is_address(unit.raw):
         return unit
@@ -500,10 +489,7 @@ def _with_elements(marked: TaggedText, collapsed_source: Collapsed) -> TaggedTex
 def lost_and_invented_doubts(source: TaggedText, target: TaggedText, *, numbers: bool = True) -> list[str]:
     """Return doubts about a translation that lacks parts of its source, or has parts that the source lacks.
 
-    Args:
-        source: the source.
-        target: the translation.
-        numbers: whether lost numbers count too.
+    `numbers`: whether lost numbers count too.
     """
     lost, invented = differences(Counter(raw for raw, _, _ in parts_of(source)), cut_at_marks(target), source.syntax)
     if numbers:

@@ -106,7 +106,6 @@ class LineNumbers:
     """The numbers, from 1, of the lines of a text, which are counted from the last one that was asked for."""
 
     def __init__(self, text: str) -> None:
-        """Start in the first line."""
         self._text, self._offset, self._number = text, 0, 1
 
     def at(self, offset: int) -> int:
@@ -329,7 +328,6 @@ class Spans:
     """The spans of a text, by the numbers of their segments; a span such as `alt` may be in a mark of another span."""
 
     def __init__(self, text: str) -> None:
-        """Start without spans in `text`."""
         self.text = text
         self._spans: dict[int, tuple[Span, Write, Write]] = {}
         self._inside_lines = set[int]()  # the spans that do not begin a line
@@ -339,12 +337,7 @@ class Spans:
     ) -> None:
         """Add the span of a segment, in any order.
 
-        Args:
-            number: the number of the segment.
-            span: the span in the text.
-            write: encodes words.
-            write_first: encodes words at the beginning of a line; `write` by default.
-            begins_line: whether the span is at the beginning of a line.
+        `write` encodes words; `write_first` those at the beginning of a line, where a span is if it `begins_line`.
         """
         self._spans[number] = (span, write, write_first or write)
         if not begins_line:

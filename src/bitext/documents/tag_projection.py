@@ -93,7 +93,6 @@ class FreeSpans:
     """The free spans of the target, between the spans that elements have taken; they may be empty."""
 
     def __init__(self, span: Span) -> None:
-        """Start with all of `span` free."""
         self.lows, self.highs = [span[0]], [span[1]]
 
     def take(self, span: Span) -> None:
@@ -185,9 +184,7 @@ class WordLinks:
     def weights(self, source_words: set[int], sibling_mass: Vector) -> Vector:
         """Return for each target word the gain of having it in an element; words with a negative gain stay outside.
 
-        Args:
-            source_words: the source words of the element.
-            sibling_mass: the mass of the words of this element and its siblings.
+        `sibling_mass`: the mass of the words of this element and its siblings.
         """
         own_mass = self.mass(source_words)
         return np.where(self.linked, 2 * own_mass - sibling_mass - _HALF, 0.0)
@@ -290,10 +287,8 @@ class WordLinks:
     def crossing(self, left_count: int) -> Vector:
         """Return for each gap between target words, from the one before the first, the mass of the links that cross it.
 
-        A link crosses the cut between the texts if only one of its words is before the cut.
-
-        Args:
-            left_count: the number of source words before the cut.
+        A link crosses the cut between the texts if only one of its words is before the cut. `left_count`: the number of
+        source words before it.
         """
         last_count, on_left = self._on_left
         if left_count < last_count:
@@ -310,13 +305,9 @@ class WordLinks:
 
 
 def with_copies(links: Links, source: str, target: str, copies: Iterable[tuple[int, int]]) -> Links:
-    """Return links in which copied words are linked to their copies only.
+    """Return the links of a model, if there are any, in which copied words are linked to their copies only.
 
-    Args:
-        links: the links of the model; they may be empty, and then stay so.
-        source: the source text.
-        target: its translation.
-        copies: the offsets of copied words in both texts.
+    `copies`: the offsets of copied words in both texts.
     """
     if not links:
         return links
@@ -571,7 +562,6 @@ class _Projection:
         return None
 
     def _starts_of(self, text: str) -> list[int]:
-        """Return the offsets of a text in the target."""
         if text not in self._starts:
             starts, start = [], self.target.find(text)
             while start >= 0:

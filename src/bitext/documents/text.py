@@ -21,7 +21,6 @@ class Text:
     """A plain text, line by line."""
 
     def __init__(self, file: TextFile) -> None:
-        """Add the lines that contain letters as segments."""
         self._file = file
         self._spans: list[tuple[int, int]] = []
         self.segments = SegmentList(file.name)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from bitext.documents.document import LARGEST, LONGEST_PLACE, Document, SegmentList, Target, completed, shortened
-from bitext.documents.xml.xml_file import SlottedXml
+from bitext.documents.xml.xml_file import SlottedXml, XmlFile
 from bitext.errors import UserError
 
 MOST_MEMBERS = 10_000
@@ -121,6 +121,10 @@ class ZipContainer:
             raise self.error("is damaged", member)
         return data
 
+    def xml(self, member: str) -> SlottedXml:
+        """Return a member that is XML, as a document without segments; the errors are those of `read`."""
+        return SlottedXml(XmlFile(self.display_name(member), self.read(member)))
+
     def filled(self, contents: Mapping[str, bytes]) -> bytes:
         """Return the file with new contents of some members; without any, the bytes are the same."""
         out, offsets, compressed, position = BytesIO(), dict[str, int](), dict[str, bytes](), 0
@@ -213,19 +217,13 @@ class Bundle:
     """A zip file with texts in several members, as a document."""
 
     def __init__(self, archive: ZipContainer) -> None:
-        """Start without members."""
         self.archive = archive
         self.segments = SegmentList(archive.name)
         # The name of each member, the number of its first segment, and the member as a document.
         self._members: list[tuple[str, int, Document]] = []
 
     def add(self, member: str, document: Document, label: str) -> None:
-        """Add the segments of a member.
-
-        Args:
-            member: the name of the member.
-            document: the member as a document.
-            label: the name of the member for people.
+        """Add the segments of a member; `label`: its name for people.
 
         Raises:
             UserError: the file has too many segments.

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from bitext.errors import UserError
 from bitext.languages import Languages, same_language
-from bitext.memory.database import LONGEST, WAIT, connect, create, explained, writing
-from bitext.memory.folding import UNWRITABLE, Folded, search_pattern
-from bitext.memory.match import EXACT, MIN_PERCENT, Entry, Match
-from bitext.memory.postings import Postings
+from bitext.memory.database import LONGEST, WAIT, Postings, connect, create, explained, writing
+from bitext.memory.match import EXACT, MIN_PERCENT, UNWRITABLE, Entry, Folded, Match, search_pattern
 from bitext.pair import Pair
 from bitext.words import normalized_text
 

@@ -65,9 +65,7 @@ def is_folder(name: str) -> bool:
 def names_file(text: str, endings: Collection[str]) -> bool:
     """Whether a text is the name of a file: of an existing file, or a name without spaces and with a known ending.
 
-    Args:
-        text: an argument that may be a text or a file.
-        endings: further file endings, in lower case.
+    `endings`: further file endings, in lower case.
     """
     if not text or "\n" in text or len(text) > LONGEST_NAME:
         return False
@@ -82,10 +80,6 @@ def refuse_file_names(
     texts: Iterable[str], fix: str = "Give the text itself. If the name is a text after all, add a full stop."
 ) -> None:
     """Check that no text is the name of a file or a folder, which would be translated as words.
-
-    Args:
-        texts: the texts.
-        fix: what the user can do.
 
     Raises:
         UserError: a text is such a name.

@@ -215,7 +215,7 @@ def find(
 
         translucid memory find mine.memory "archivo" --in target --words --json
     """
-    from bitext.memory.folding import search_pattern
+    from bitext.memory.match import search_pattern
     from bitext.memory.translation_memory import SIDES
     from translucid.memory.opening import open_memory
 

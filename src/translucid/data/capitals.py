@@ -55,11 +55,7 @@ def in_lower_case(
 ) -> dict[str, tuple[str, Style]]:
     """Return the lower case of those texts of which the model has hardly seen the capitals, and the style of each.
 
-    Args:
-        texts: the texts.
-        tokenizer: the tokenizer of the model.
-        language: the code of their language, if known.
-        syntax: the syntax of parts that stay as they are.
+    `language`: the code of their language, if known; `syntax`: that of parts that stay as they are.
     """
     candidates: dict[str, Style] = {}
     for text in dict.fromkeys(texts) if language not in _DOTTED_I else ():

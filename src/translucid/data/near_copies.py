@@ -22,7 +22,8 @@ from rich.console import RenderableType
 from bitext.pair import Pair
 from bitext.words import normalized_text, spaced
 from translucid.data.readers.corpus import sources_of, targets_of
-from translucid.data.seen_sentences import Hashes, hashes_of, mixed, pair_hashes
+from translucid.data.sampler import mixed
+from translucid.data.seen_sentences import Hashes, hashes_of, pair_hashes
 from translucid.ground.console import table_of
 from translucid.ground.iteration import batched
 
@@ -134,7 +135,6 @@ class _Side:
             self._compare(self.waiting.pop(len(words)))
 
     def finish(self) -> None:
-        """Compare what is left."""
         for sentences in self.waiting.values():
             self._compare(sentences)
         self.waiting = {}
@@ -170,7 +170,6 @@ class _Hits:
         self._found = np.zeros(len(self.distinct), np.bool_)
 
     def add(self, others: Hashes) -> None:
-        """Compare other hashes."""
         if len(self.distinct):
             places = np.minimum(np.searchsorted(self.distinct, others), len(self.distinct) - 1)
             self._found[places[self.distinct[places] == others]] = True

@@ -147,7 +147,7 @@ def shuffled(positions: NDArray[np.int64], count: int, seed: Sequence[int]) -> N
     while len(outside):
         left, right = numbers[outside] >> half, numbers[outside] & mask
         for key in keys:
-            left, right = right, left ^ (_mixed(right ^ key) & mask)
+            left, right = right, left ^ (mixed(right ^ key) & mask)
         numbers[outside] = (left << half) | right
         outside = outside[numbers[outside] >= count]
     return numbers.astype(np.int64)
@@ -156,11 +156,14 @@ def shuffled(positions: NDArray[np.int64], count: int, seed: Sequence[int]) -> N
 def hashed(numbers: NDArray[np.int64], seed: Sequence[int]) -> NDArray[np.int64]:
     """Return a random number below 2^32 for each number, which depends on nothing but that number and the seed."""
     (key,) = np.random.SeedSequence(seed).generate_state(1, np.uint64)
-    return (_mixed(_mixed(numbers.astype(np.uint64)) ^ key) >> np.uint64(32)).astype(np.int64)
+    return (mixed(mixed(numbers.astype(np.uint64)) ^ key) >> np.uint64(32)).astype(np.int64)
 
 
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix the bits of 64-bit numbers (the finalizer of SplitMix64, Steele et al. 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers that depend on all bits of the given ones, which are overwritten (SplitMix64, Steele 2014)."""
+    numbers ^= numbers >> np.uint64(30)
+    numbers *= np.uint64(0xBF58476D1CE4E5B9)
+    numbers ^= numbers >> np.uint64(27)
+    numbers *= np.uint64(0x94D049BB133111EB)
+    numbers ^= numbers >> np.uint64(31)
+    return numbers

@@ -35,6 +35,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from bitext.languages import Languages, same_language
 from bitext.pair import Pair
+from translucid.data.sampler import mixed
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 
@@ -135,7 +136,6 @@ def _folded_units() -> NDArray[np.uint16]:
 
 
 def _units(text: str) -> NDArray[np.uint16]:
-    """Return the UTF-16 units of a text."""
     return np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
 
 
@@ -156,16 +156,6 @@ def _hashes_of_lines(lines: bytes) -> Hashes:
     sums = np.add.reduceat(mixed(words), firsts)
     hashes = mixed(sums + lengths.astype(np.uint64) * _ODD)
     return np.where(lengths > 0, hashes, np.uint64(0))
-
-
-def mixed(numbers: Hashes) -> Hashes:
-    """Return numbers that depend on all bits of the given ones, which are overwritten (SplitMix64, Steele 2014)."""
-    numbers ^= numbers >> np.uint64(30)
-    numbers *= np.uint64(0xBF58476D1CE4E5B9)
-    numbers ^= numbers >> np.uint64(27)
-    numbers *= np.uint64(0x94D049BB133111EB)
-    numbers ^= numbers >> np.uint64(31)
-    return numbers
 
 
 class _Size(NamedTuple):
@@ -211,7 +201,6 @@ class _HashSet:
         return self.size.hashes / ((self.size.buckets or 1) << self.size.low_bits)
 
     def contains(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Return which hashes [n] are in the set."""
         found = np.zeros(len(hashes), np.bool_)
         if not self.size.hashes:
             return found
@@ -298,7 +287,6 @@ class _Group(NamedTuple):
         return None
 
     def of_language(self, language: str | None) -> list[_HashSet]:
-        """Return the sets with sentences of a language."""
         sides = zip(self.languages, (self.sources, self.targets), strict=True)
         return [sentences for code, sentences in sides if code and language and same_language(code, language)]
 
@@ -350,7 +338,6 @@ class SeenSentencesBuilder:
 
 
 def _write(run: Path, header: dict[str, Any], sets: bytes) -> None:
-    """Write the index of a run."""
     encoded = json.dumps(header, separators=(",", ":")).encode()
     content = encoded + sets
     start = _MAGIC + len(encoded).to_bytes(4, "little") + zlib.crc32(content).to_bytes(4, "little")

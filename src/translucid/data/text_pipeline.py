@@ -204,12 +204,7 @@ class TextPipeline:
         return put_in_capitals(text, piece.masked.syntax) if piece.in_capitals else text
 
     def join(self, pieces: Sequence[Piece], translations: Sequence[Sequence[int]]) -> str:
-        """Return the translation of a whole text.
-
-        Args:
-            pieces: all pieces of the text.
-            translations: the target tokens of those pieces that have ids.
-        """
+        """Return the translation of a whole text, given its pieces and the target tokens of those that have ids."""
         remaining = iter(translations)
         written = []
         for piece in pieces:
@@ -292,12 +287,9 @@ class TextPipeline:
         return masked._replace(text=without_invisible(masked.text)) if split else masked
 
     def _with_edges(self, texts: Sequence[Sequence[tuple[str, str]]]) -> list[list[tuple[str, str]]]:
-        """Return sentences without the signs at their ends that the vocabulary lacks, such as bullets.
+        """Return sentences, each with the white space after it, without the signs at their ends that the model lacks.
 
-        These become parts of their own, which are copied.
-
-        Args:
-            texts: for each text, its sentences, each with the white space after it.
+        These signs, such as bullets, become parts of their own, which are copied.
         """
         signs = sorted(_edge_signs(chain.from_iterable(texts)))
         unknown = set[str]()

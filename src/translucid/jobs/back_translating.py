@@ -69,7 +69,6 @@ def pair_summary(record: PartRecord) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a text without tabs and outer spaces."""
     return text.replace("\t", " ").strip()
 
 

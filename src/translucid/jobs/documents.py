@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 from bitext.documents.document import Document, NearMatch, Target
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from bitext.protected_spans import PlaceholderSyntax, with_patterns
+from bitext.protected_spans import PlaceholderSyntax, base_of
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.document_context import Source, lines_before
 from translucid.ground.atomic import write_output
@@ -42,7 +42,7 @@ def records_of(job: SegmentJob, document: Document, numbers: Sequence[int]) -> l
     for number in numbers:
         segment = document.segments[number]
         marks = tuple(Mark(mark.offset, mark.raw, mark.side, mark.pair) for mark in segment.source.marks)
-        syntax = with_patterns(segment.source.syntax, ())
+        syntax = base_of(segment.source.syntax)
         source = Source(TaggedText(segment.source.text, marks, syntax))
         if before:
             source = source._replace(before=tuple(before[number]))
@@ -87,7 +87,7 @@ def line_of(target: Target) -> str:
     """Return a translated segment as JSON."""
     marked = target.marked
     marks = [(mark.offset, mark.raw, mark.side.value, mark.pair) for mark in marked.marks]
-    record = {"text": marked.text, "marks": marks, "syntax": with_patterns(marked.syntax, ()).value}
+    record = {"text": marked.text, "marks": marks, "syntax": base_of(marked.syntax).value}
     fields = {"origin": target.origin, "confidence": target.confidence, "doubts": target.doubts}
     return json.dumps({"marked": record, **fields, "matches": target.matches})
 
@@ -176,7 +176,6 @@ class FilledStream(StreamOutput):
     """A document that is written to standard output when it is complete."""
 
     def __init__(self, filled: Callable[[Iterable[bytes]], bytes]) -> None:
-        """`filled`: returns the document with the translated segments."""
         super().__init__()
         self.filled = filled
         self.lines: list[bytes] = []

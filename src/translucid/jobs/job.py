@@ -503,11 +503,6 @@ def open_translator(job: TranslationJob, recall: Recall | None, threads: int) ->
 
     With a pivot language, terms and a ranking belong to the second step, which the job's own run does.
 
-    Args:
-        job: the job.
-        recall: its translation memory, if there is one.
-        threads: the number of threads to use.
-
     Raises:
         UserError: a run is damaged, does not fit on the device, or lacks what the job needs.
     """

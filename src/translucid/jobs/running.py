@@ -43,23 +43,9 @@ def run_with_progress(
     hidden: bool = False,
     summary: Callable[[PartRecord], str] = warnings_of,
 ) -> int:
-    """Run a job with progress and messages on standard error, and close its text.
+    """Run a job as `run` does, with progress and messages on standard error, and close its text.
 
-    Args:
-        job: the job.
-        text: the input, as in `run`.
-        output: the file to write; standard output if there is none.
-        executor: the workers.
-        label: the label of the progress bar.
-        total: the number of lines, if it is known.
-        hidden: whether to hide the progress.
-        summary: as in `run`.
-
-    Returns:
-        The number of unreadable lines.
-
-    Raises:
-        UserError: as in `run`.
+    `label` and `total`: the label of the progress bar, and the number of lines, if it is known.
     """
     console = Console(stderr=True)
 

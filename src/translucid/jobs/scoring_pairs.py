@@ -102,7 +102,6 @@ class ScoredSum:
         return SeenReport(pairs, counts, index.complete, false_reports, "perplexity", count, score)
 
     def __str__(self) -> str:
-        """Return the sums as a line of text."""
         text = f"{self.scored:,} pairs, {self.tokens:,} tokens of the model's own vocabulary"
         if self.tokens:
             text += f", perplexity {perplexity(self.log_probability, self.tokens):.2f} per token"

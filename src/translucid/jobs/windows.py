@@ -96,7 +96,6 @@ class RecordReader:
     """Divides records into windows, as `Reader` does with lines; a checksum is of their representations."""
 
     def __init__(self, records: Sequence[object], size: int) -> None:
-        """`size`: records in a window."""
         self.records, self.size = records, size
         self.place, self.digest = Place(), sha256()
 
@@ -125,7 +124,6 @@ class RecordReader:
 
 
 def _content(line: bytes) -> bytes:
-    """Return a line without its line feed and carriage return."""
     return line.removesuffix(b"\n").removesuffix(b"\r")
 
 

@@ -16,8 +16,7 @@ from typing import Self, TypeVar
 
 from bitext.languages import Languages, same_language
 from bitext.memory.database import ENDING, MemoryBusyError, is_database
-from bitext.memory.folding import UNWRITABLE
-from bitext.memory.match import MIN_PERCENT, Match
+from bitext.memory.match import MIN_PERCENT, UNWRITABLE, Match
 from bitext.memory.translation_memory import MAX_MATCHES, Recall, TranslationMemory
 from bitext.pair import Pair
 from translucid.ground.errors import UserError

@@ -96,12 +96,6 @@ def with_term_links(links: Links, source: str, target: str, terms: Iterable[Term
     """Return links in which the words of each term are linked only to the words of its translation.
 
     A word with further letters, such as `soccer-mad` with the term `soccer`, keeps its other links too.
-
-    Args:
-        links: the links between the words of both texts.
-        source: the source text.
-        target: its translation.
-        terms: the terms in both.
     """
     owned_source: set[int] = set()
     owned_target: set[int] = set()
@@ -188,7 +182,6 @@ class TermUse:
     outcome: Outcome
 
     def __str__(self) -> str:
-        """Return the term with its target."""
         return f"{self.source} ({self.target})"
 
     @property

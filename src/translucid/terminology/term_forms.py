@@ -25,12 +25,7 @@ class TermForms:
     """The forms of terms in the pieces of one vocabulary."""
 
     def __init__(self, tokenizer: Tokenizer, other_forms: Callable[[str], list[str]] = lambda target: []) -> None:
-        """Start without forms.
-
-        Args:
-            tokenizer: the tokenizer of the model.
-            other_forms: returns other forms of a target, which satisfy a constraint too.
-        """
+        """Start without forms; `other_forms` returns other forms of a target, which satisfy a constraint too."""
         self.tokenizer, self.other_forms = tokenizer, other_forms
         self._forms_by_text: dict[str, list[tuple[tuple[int, ...], bool]]] = {}
 
@@ -119,5 +114,4 @@ class TermForms:
 
 
 def _is_capitalized(piece: str) -> bool:
-    """Whether the first letter of a piece is a capital."""
     return next(filter(str.isalpha, piece), "").isupper()

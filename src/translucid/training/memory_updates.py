@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitext.memory.folding import Folded
+from bitext.memory.match import Folded
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from bitext.reading import digest

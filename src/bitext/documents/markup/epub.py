@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from bitext.documents.markup import html
 from bitext.documents.spans import is_numeral
-from bitext.documents.xml.xml_file import Inline, SlottedXml, XmlFile, add_text, with_attributes, written_in_cdata
+from bitext.documents.xml.xml_file import Inline, SlottedXml, add_text, written_in_cdata
 from bitext.documents.zip_container import Bundle, ZipContainer, member_name
 from bitext.languages import Languages, new_direction, same_language, short_code, usual_code
 from bitext.readers.xml_elements import Element
@@ -69,7 +69,6 @@ class _BookTexts:
 
 
 def _plain(name: str) -> str:
-    """Return a name for comparisons."""
     return " ".join(name.split()).strip(" ,.").casefold()
 
 
@@ -111,7 +110,7 @@ def _path(folder: str, reference: str) -> str:
 def _units(archive: ZipContainer, member: str, *names: str) -> list[Element]:
     if member not in archive.names:
         return []
-    return list(XmlFile(archive.display_name(member), archive.read(member)).units((), names, _SPACES))
+    return list(archive.xml(member).file.units((), names, _SPACES))
 
 
 def _labels(
@@ -126,7 +125,7 @@ def _labels(
 
     The source language among the languages of the book becomes the target language.
     """
-    document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
+    document = archive.xml(member)
     inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
     declared = list[Element]()
     for element in document.file.units({root}, {*names, "dc:language"}, _SPACES):
@@ -164,8 +163,7 @@ def _adapt(document: SlottedXml, names: Sequence[str], languages: Languages) -> 
             if element.name == "spine" and direction and (progression or "ltr") != direction:
                 attributes["page-progression-direction"] = direction
             if attributes:
-                tag = document.file.raw(element.start, element.inner)
-                document.add_slot(element.start, element.inner, None, with_attributes(tag, attributes))
+                document.set_attributes(element, attributes)
 
 
 def _is_of_author(label: Element) -> bool:

@@ -49,7 +49,6 @@ class _OpenElement(NamedTuple):
 
     @property
     def translated(self) -> bool:
-        """Whether its content is translated."""
         return self.may_be_translated and not self.is_foreign
 
 
@@ -57,12 +56,7 @@ class Html:
     """A page or a fragment."""
 
     def __init__(self, file: TextFile, languages: Languages, is_kept: Callable[[str], bool]) -> None:
-        """Parse the segments.
-
-        Args:
-            file: the file.
-            languages: the source and the target language.
-            is_kept: whether a text stays as it is.
+        """Parse the segments; `is_kept`: whether a text stays as it is.
 
         Raises:
             UserError: the elements are nested too deep.
@@ -223,7 +217,6 @@ class Html:
             self._add(span, "", None)
 
     def _attributes(self, tag: Tag) -> None:
-        """Add the attributes of a tag that are read by people."""
         for attribute in tag.text_attributes:
             value, start = attribute.value, attribute.start
             span = spanned(value, self._parts_of(value, 0, len(value)), unescape, blank=BLANK_OF_HTML)
@@ -251,11 +244,7 @@ class Html:
 def read(name: str, content: bytes, languages: Languages, is_kept: Callable[[str], bool] = lambda text: False) -> Html:
     """Parse a page or a fragment. Its encoding is the one it declares, else UTF-8.
 
-    Args:
-        name: the file name for messages.
-        content: the bytes.
-        languages: the source and the target language.
-        is_kept: whether a text stays as it is, such as a number in a book.
+    `is_kept`: whether a text stays as it is, such as a number in a book.
 
     Raises:
         UserError: the page is not in its encoding, or its elements are nested too deep.

@@ -209,10 +209,7 @@ def _add_offsets(name: str, state: StateInline, start: int, tokens: list[Token])
 def constructs(markdown: MarkdownIt, content: str, env: dict[str, Any]) -> list[Construct]:
     """Return the constructs in a paragraph, in order.
 
-    Args:
-        markdown: the result of `parser`.
-        content: the text of the paragraph.
-        env: the reference definitions of the document.
+    `markdown`: the result of `parser`; `env`: the reference definitions of the document.
     """
     tokens: list[Token] = []
     markdown.inline.parse(content, markdown, env, tokens)

@@ -73,27 +73,14 @@ class Line(NamedTuple):
     """The number of admonitions and tabs around the line; a paragraph ends where it changes."""
 
 
-def plain_lines(lines: Sequence[str], *, modules: bool) -> tuple[list[Line], list[tuple[int, int]]]:
-    """Convert the lines of a file to CommonMark.
-
-    Args:
-        lines: the lines of the file, without line ends.
-        modules: whether it is MDX, in which paragraphs that begin with `import` or `export` are JavaScript.
-
-    Returns:
-        The lines, and the first and last index of the lines of each expression of MDX that spans several.
-    """
-    state = _Lines(lines, modules)
-    return state.plain, state.expressions
-
-
 class _Lines:
-    """The state of the conversion, line by line."""
+    """The lines of a file in CommonMark, which are converted one after the other."""
 
-    def __init__(self, lines: Sequence[str], modules: bool) -> None:
+    def __init__(self, lines: Sequence[str], *, modules: bool) -> None:
+        """Convert lines without line ends; `modules`: whether it is MDX, where `import` begins JavaScript."""
         self.lines, self.modules = lines, modules
         self.plain: list[Line] = []
-        self.expressions: list[tuple[int, int]] = []
+        self.expressions: list[tuple[int, int]] = []  # the first and the last line of those that span several
         self.fence, self.fence_depth, self.fence_column = "", 0, 0
         self.indents: list[int] = []  # the columns of the open admonitions and tabs
         self.table = False
@@ -104,7 +91,6 @@ class _Lines:
             self._convert(len(self.plain))
 
     def _omit(self, end: int) -> None:
-        """Omit the lines up to an index."""
         self.plain += [Line("")] * (end - len(self.plain))
 
     def _convert(self, number: int) -> None:
@@ -248,12 +234,7 @@ class Block(NamedTuple):
 def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, modules: bool) -> Iterator[Block]:
     """Yield the blocks of a file in order.
 
-    Args:
-        markdown: the parser.
-        name: the file name for messages.
-        text: the text of the file.
-        env: gets the reference definitions of the document.
-        modules: whether the file is MDX.
+    `env` gets the reference definitions of the document; `modules`: whether the file is MDX.
 
     Raises:
         UserError: lists and quotes are nested too deep.
@@ -262,8 +243,9 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
     text = text.replace("\0", "\ufffd")
     starts = [0, *map(re.Match.end, _LINE_END.finditer(text))]
     lines = _LINE_END.split(text)
-    plain, expressions = plain_lines(lines, modules=modules)
-    for first_line, last_line in expressions:
+    converted = _Lines(lines, modules=modules)
+    plain = converted.plain
+    for first_line, last_line in converted.expressions:
         content = "\n".join(lines[first_line : last_line + 1])
         offsets: list[int] = []
         for i in range(first_line, last_line + 1):

@@ -7,11 +7,12 @@ pivot table, to whose items its filters and slicers refer by their numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bitext.documents.document import Segment
 from bitext.documents.office.ooxml import NAMESPACES
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile, escaped, with_attributes
+from bitext.documents.xml.xml_file import SlottedXml, Targets, XmlFile, escaped
 from bitext.readers.xml_elements import Element
 
 LONGEST_LIST = 255
@@ -70,6 +71,16 @@ def plain_value(text: str) -> str:
     return text.strip().casefold()
 
 
+def translated_values(segments: Sequence[Segment], numbers: Iterable[int], targets: Targets) -> dict[str, str]:
+    """Return the translations of cells without marks by their plain values; `numbers`: the segments of cells."""
+    values: dict[str, str] = {}
+    for number in numbers:
+        source = segments[number].source
+        if number in targets and not source.marks:
+            values.setdefault(plain_value(source.text), targets[number].marked.full_text.strip())
+    return values
+
+
 def choices(validation: Element) -> list[str]:
     """Return the choices of a list that are written in the rule itself; none for other rules."""
     if validation.attributes.get("type") != "list":
@@ -83,7 +94,6 @@ def choices(validation: Element) -> list[str]:
 
 
 def _choice(match: re.Match[str]) -> str:
-    """Return a choice without the quotes around it."""
     quoted: str | None = match[1]
     return match[2].strip() if quoted is None else quoted.replace('""', '"')
 
@@ -105,13 +115,7 @@ def cached_texts(document: SlottedXml) -> Iterator[str]:
 
 
 def with_translated_values(name: str, content: bytes, values: Mapping[str, str]) -> bytes:
-    """Return a part of a workbook that refers to the translations of values.
-
-    Args:
-        name: the name of the part for messages.
-        content: the part.
-        values: the translations by `plain_value` of the source.
-    """
+    """Return a part of a workbook that refers to the translations of values, given by `plain_value` of the source."""
     document = SlottedXml(XmlFile(name, content))
     items = _PivotItems(document, values)
     for element in document.file.units((), _UNITS, SPACES):
@@ -123,7 +127,8 @@ def with_translated_values(name: str, content: bytes, values: Mapping[str, str])
             _translate(element, attribute, values, attributes)
         if formula := element.attributes.get("formula"):  # of a calculated item
             attributes["formula"] = _calculated(formula, values)
-        _set_attributes(document, element, attributes)
+        if attributes:
+            document.set_attributes(element, attributes)
         _translate_formulas(document, element, values)
     items.end_field()
     return document.filled({}, is_translated=True)
@@ -137,14 +142,7 @@ def _translate(element: Element, attribute: str, values: Mapping[str, str], chan
         changed[attribute] = text.replace(text.strip(), translation)
 
 
-def _set_attributes(document: SlottedXml, element: Element, attributes: Mapping[str, str | None]) -> None:
-    if attributes:
-        tag = document.file.raw(element.start, element.inner)
-        document.add_slot(element.start, element.inner, None, with_attributes(tag, attributes))
-
-
 def _translate_formulas(document: SlottedXml, element: Element, values: Mapping[str, str]) -> None:
-    """Translate the values in the formulas of an element."""
     items = choices(element)
     may_quote = next(element.within("x12ac:list"), None) is not None
     translated = _list(items, values, may_quote=may_quote)
@@ -171,7 +169,6 @@ class _PivotItems:
         self.changes: list[tuple[Element, dict[str, str | None]]] = []
 
     def add(self, element: Element) -> None:
-        """Add the next text of the cache."""
         if element.name == "s:rangePr":
             self.ranges = element.parent
             return
@@ -192,7 +189,7 @@ class _PivotItems:
         is_record = self.field is not None and self.field.name == "s:r"
         if is_record or len(set(self.names)) == len(self.names):
             for element, attributes in self.changes:
-                _set_attributes(self.document, element, attributes)
+                self.document.set_attributes(element, attributes)
         self.names, self.changes = [], []
 
 

@@ -94,7 +94,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
 
 def _read_part(archive: ZipContainer, member: str, languages: Languages, revisions: Counter[str]) -> SlottedXml:
     """Parse a part; its tracked changes are counted in `revisions`."""
-    document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
+    document = archive.xml(member)
     target, direction = languages[1] or "", new_direction(languages)
     code, script = code_with_region(target), script_of(target)
     dialect = Dialect(
@@ -169,17 +169,9 @@ def _cells(file: XmlFile) -> Iterator[Cell]:
 def _cell(cell: Element, text: str, columns: int, start: int) -> Cell:
     """Return a cell whose paragraphs begin at `start`."""
     row, table = cell.outermost("w:tr"), cell.outermost("w:tbl")
-    return Cell(
-        table.start if table else -1,
-        row.start if row else -1,
-        cell.start,
-        cell.inner,
-        cell.inner_end,
-        cell.end,
-        columns,
-        text,
-        ((start, cell.inner_end),),
-    )
+    outer_offsets = table.start if table else -1, row.start if row else -1
+    offsets = cell.start, cell.inner, cell.inner_end, cell.end
+    return Cell(*outer_offsets, *offsets, columns, text, ((start, cell.inner_end),))
 
 
 def _drop_cap(paragraph: Element) -> Element | None:

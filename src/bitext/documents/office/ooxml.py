@@ -72,10 +72,7 @@ CHARTS = {"drawingml.chart+xml": "chart", "drawingml.diagramData+xml": "diagram"
 def parts(archive: ZipContainer, kinds: dict[str, str], main: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the kind of members of some types, in the order of kinds and of the numbers in their names.
 
-    Args:
-        archive: the zip file.
-        kinds: the kinds by the end of their type.
-        main: the end of the type that one member must have.
+    `kinds`: by the end of their type; `main`: the end of the type that one member must have.
 
     Raises:
         UserError: the package is another kind of document, or has macros.
@@ -129,12 +126,7 @@ def _main_members(archive: ZipContainer, members: list[str]) -> list[str]:
 
 
 def related(archive: ZipContainer, member: str) -> dict[str, str]:
-    """Return the members to which a member refers, by the identifier of the reference.
-
-    Args:
-        archive: the zip file.
-        member: the name of the member; "" for the references of the package itself.
-    """
+    """Return the members to which a member refers, "" for the package itself, by the identifier of the reference."""
     folder, name = posixpath.split(member)
     members: dict[str, str] = {}
     spaces = {"http://schemas.openxmlformats.org/package/2006/relationships": ""}
@@ -153,7 +145,7 @@ def _units(
     """Yield elements of a member; none if it is missing, except for the member with the types."""
     found = archive.find(member) or member
     if found in archive.names or member == _TYPES:
-        yield from XmlFile(archive.display_name(found), archive.read(found)).units({root}, names, spaces)
+        yield from archive.xml(found).file.units({root}, names, spaces)
 
 
 def sort_key(name: str) -> list[str | int]:
@@ -199,13 +191,7 @@ class Paragraph:
     """The runs of a paragraph."""
 
     def __init__(self, file: XmlFile, dialect: Dialect, parts: Sequence[Element | Piece]) -> None:
-        """Parse the runs.
-
-        Args:
-            file: the file.
-            dialect: the syntax of its format.
-            parts: the parts of the paragraph, without its properties.
-        """
+        """Parse the runs in the parts of a paragraph, without its properties."""
         self.file, self.dialect = file, dialect
         self.name = ""  # the prefix of the elements' names in this file, with its colon
         self.subflows: dict[str, list[Element]] = {}
@@ -547,13 +533,12 @@ def _turn_tag(document: SlottedXml, properties: Element, numbers: range | None, 
     alignment = properties.attributes.get("algn", "")
     if alignment in _MIRRORED:
         attributes["algn"] = _MIRRORED[alignment]
-    tag = document.file.raw(properties.start, properties.inner)
-    document.add_slot(properties.start, properties.inner, numbers, with_attributes(tag, attributes))
+    document.set_attributes(properties, attributes, numbers)
 
 
 _SOURCE_ATTRIBUTES = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
 """The attributes of a run that depend on its words: their language, and results of the spelling checker."""
-_DESCRIPTIONS = "title", "descr"
+_DESCRIPTIONS = dict.fromkeys(("title", "descr"))
 """The attributes that describe a picture, which screen readers read aloud."""
 _TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
@@ -563,17 +548,13 @@ def read_drawing(
 ) -> SlottedXml:
     """Parse the paragraphs of a member.
 
-    Args:
-        archive: the zip file.
-        member: the name of the member.
-        languages: the source and the target language.
-        is_master: whether the member is a master or a layout, which slides show except for its placeholders.
-        picture_tag: the name of elements with descriptions of pictures.
+    `is_master`: whether slides show the member, a master or a layout, except for its placeholders. `picture_tag`: the
+    name of elements with descriptions of pictures.
 
     Raises:
         UserError: the member is invalid or harmful.
     """
-    document = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
+    document = archive.xml(member)
     code, direction = code_with_region(languages[1] or ""), new_direction(languages)
     dialect = Dialect("a", {"a:br": "break"}, _key, space="", with_language=partial(_with_language, code))
     invisible = _placeholders(document.file) if is_master else []
@@ -616,21 +597,28 @@ def add_descriptions(document: SlottedXml, name: str) -> None:
     """Add the descriptions in the attributes of elements of a name as segments."""
     pictures = 0
     for element in document.file.units((), {name}, NAMESPACES):
-        first = len(document.segments)
-        numbers: dict[str, int] = {}  # by attribute
-        for attribute in _DESCRIPTIONS:
-            text = element.attributes.get(attribute, "")
-            if is_language(text):
-                numbers[attribute] = document.segments.add(Segment(TaggedText(text), f"picture {pictures + 1}"))
-        if numbers:
-            pictures += 1
-            write = partial(_described, document.file.raw(element.start, element.inner), numbers)
-            document.add_slot(element.start, element.inner, range(first, len(document.segments)), write)
+        pictures += add_attribute_texts(document, element, _DESCRIPTIONS, f"picture {pictures + 1}")
 
 
-def _described(tag: str, numbers: dict[str, int], targets: Targets, render: Render) -> str:
-    attributes: dict[str, str | None] = {}
-    for attribute, number in numbers.items():
-        if number in targets:
-            attributes[attribute] = targets[number].marked.full_text
-    return with_attributes(tag, attributes)
+def add_attribute_texts(document: SlottedXml, element: Element, longest: Mapping[str, int | None], place: str) -> bool:
+    """Add the texts in attributes of an element as segments, and return whether there are any.
+
+    `longest`: by attribute, the number of characters at which a translation is cut off; None for no limit.
+    """
+    first, numbers = len(document.segments), dict[str, int]()
+    for attribute, limit in longest.items():
+        text = element.attributes.get(attribute, "")
+        if is_language(text):
+            numbers[attribute] = document.segments.add(Segment(TaggedText(text), place, longest=limit))
+    tag = document.file.raw(element.start, element.inner)
+
+    def write(targets: Targets, render: Render) -> str:
+        attributes: dict[str, str | None] = {}
+        for attribute, number in numbers.items():
+            if number in targets:
+                attributes[attribute] = targets[number].marked.full_text[: longest[attribute]]
+        return with_attributes(tag, attributes)
+
+    if numbers:
+        document.add_slot(element.start, element.inner, range(first, len(document.segments)), write)
+    return bool(numbers)

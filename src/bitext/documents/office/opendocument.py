@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from bitext.documents.document import LONGEST_PLACE, Segment, Target, shortened
-from bitext.documents.office.cell_references import letters, plain_value, translated_formula
+from bitext.documents.office.cell_references import letters, plain_value, translated_formula, translated_values
 from bitext.documents.office.docx import COMPLEX_SCRIPTS, EAST_ASIAN_SCRIPTS
 from bitext.documents.office.ooxml import sort_key
 from bitext.documents.office.string_tables import (
@@ -40,7 +40,6 @@ from bitext.documents.xml.xml_file import (
     is_tab,
     line_so_far,
     prefix,
-    with_attributes,
 )
 from bitext.documents.zip_container import Bundle, ZipContainer, revision_remarks
 from bitext.languages import (
@@ -125,7 +124,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     revisions = Counter[str]()
     for member, label in ((_CONTENT, ""), ("styles.xml", "headers and footers")):
         if member in archive.names:
-            part = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
+            part = archive.xml(member)
             choices = list[Segment]()
             if isinstance(bundle, _Spreadsheet):
                 cells, choices = _add_sheets(part, languages)
@@ -137,7 +136,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
             if isinstance(bundle, _Spreadsheet):
                 bundle.cells += map(bundle.segments.add, choices)
     for member in _charts(archive, manifest):
-        part = SlottedXml(XmlFile(archive.display_name(member), archive.read(member)))
+        part = archive.xml(member)
         _add_chart(part, languages)
         _adapt_styles(part, languages)
         bundle.add(member, part, "chart")
@@ -153,17 +152,12 @@ class _Spreadsheet(Bundle):
         self.cells: list[int] = []  # the segments that are the whole text of a cell, or a choice of a rule
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """Return the spreadsheet with translations."""
         content = super().filled(targets)
-        values: dict[str, str] = {}
-        for number in self.cells:
-            source = self.segments[number].source
-            if number in targets and not source.marks:
-                values.setdefault(plain_value(source.text), targets[number].marked.full_text.strip())
+        values = translated_values(self.segments, self.cells, targets)
         if not values:
             return content
         archive = ZipContainer(self.archive.name, content)
-        document = SlottedXml(XmlFile(archive.display_name(_CONTENT), archive.read(_CONTENT)))
+        document = archive.xml(_CONTENT)
         for element in document.file.units((), _REFERRING, _SPACES):
             attribute = _REFERRING[element.name]
             value = element.attributes.get(attribute, "")
@@ -171,8 +165,7 @@ class _Spreadsheet(Bundle):
             if attribute != "table:value":
                 new = translated_formula(value, values)
             if new != value:
-                tag = document.file.raw(element.start, element.inner)
-                document.add_slot(element.start, element.inner, None, with_attributes(tag, {attribute: new}))
+                document.set_attributes(element, {attribute: new})
             element.release()
         return archive.filled({_CONTENT: document.filled({}, is_translated=True)})
 
@@ -276,7 +269,6 @@ class _Position:
         self.row_number, self.column, self.name = 1, 1, ""
 
     def after(self, cell: Element) -> str:
-        """Return the place of the next cell."""
         row, table = cell.parent, cell.outermost("table:table")
         if table is not self.table:
             self.table, self.row, self.row_number = table, row, 1
@@ -308,9 +300,7 @@ def _add_cell(
             if part is document and numbers:
                 # The attribute would count instead of the paragraphs.
                 if "office:string-value" in cell.attributes:
-                    tag = document.file.raw(cell.start, cell.inner)
-                    tag = with_attributes(tag, {"office:string-value": None})
-                    document.add_slot(cell.start, cell.inner, numbers, tag)
+                    document.set_attributes(cell, {"office:string-value": None}, numbers)
                 if len(paragraphs) == len(numbers) == 1:
                     yield first
     for paragraph in cell.within(*_PARAGRAPHS):
@@ -370,7 +360,7 @@ def _adapt_styles(document: SlottedXml, languages: Languages) -> None:
             is_base = is_default or properties.name == "style:page-layout-properties"
             attributes |= _direction(properties, direction, is_base=is_base)
         if tag.startswith("<style:") and attributes:
-            document.add_slot(properties.start, properties.inner, None, with_attributes(tag, attributes))
+            document.set_attributes(properties, attributes)
 
 
 def _language(properties: Element, code: str, languages: Languages, *, is_default: bool) -> dict[str, str | None]:

@@ -6,7 +6,6 @@ from collections import Counter
 from math import inf
 
 from bitext.documents.office.ooxml import CHARTS, NAMESPACES, parts, read_drawing, related, turn_styles
-from bitext.documents.xml.xml_file import SlottedXml, XmlFile
 from bitext.documents.zip_container import Bundle, ZipContainer
 from bitext.languages import Languages, new_direction
 
@@ -30,7 +29,9 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     numbers = Counter[str]()
     for member, kind in members:
         if not kind:  # the main part, with the styles of text outside of placeholders
-            bundle.add(member, _styles(archive, member, languages), "")
+            styles = archive.xml(member)
+            turn_styles(styles, new_direction(languages))
+            bundle.add(member, styles, "")
             continue
         numbers[kind] += 1
         document = read_drawing(archive, member, languages, is_master=kind in _MASTERS.values())
@@ -38,14 +39,8 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     return bundle
 
 
-def _styles(archive: ZipContainer, main: str, languages: Languages) -> SlottedXml:
-    document = SlottedXml(XmlFile(archive.display_name(main), archive.read(main)))
-    turn_styles(document, new_direction(languages))
-    return document
-
-
 def _slide_order(archive: ZipContainer, main: str) -> dict[str, int]:
     """Return the position of each slide in the show, by its member."""
     members = related(archive, main)
-    slides = XmlFile(archive.display_name(main), archive.read(main)).units({"p:presentation"}, {"p:sldId"}, NAMESPACES)
+    slides = archive.xml(main).file.units({"p:presentation"}, {"p:sldId"}, NAMESPACES)
     return {members.get(slide.attributes.get("r:id", ""), ""): position for position, slide in enumerate(slides)}

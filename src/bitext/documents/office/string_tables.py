@@ -120,11 +120,7 @@ def string_table(
 ) -> StringTable | None:
     """Return a table if it holds strings for translators; else None.
 
-    Args:
-        name: the name of the table for messages.
-        texts: the texts of its cells.
-        languages: the source and the target language.
-        choose: returns the columns, given the rows from the one with their names on.
+    `choose` returns the columns, given the rows from the one with their names on.
     """
     for head in _heads(texts, languages):
         numbers = [row for row in sorted(texts) if row >= head]
@@ -222,7 +218,6 @@ class _Target:
     copies: list[_Copy] = field(default_factory=list)
 
     def written(self, targets: Targets, render: Render) -> str:
-        """Return the cells with translations."""
         tag = with_attributes(opened(self.tag), {self.syntax.repeated: None, **self.syntax.attributes})
         end_tag = f"</{self.tag[1:].split(maxsplit=1)[0].rstrip('/>')}>"
         column, output = self.column, list[str]()
@@ -334,13 +329,8 @@ def _read_rows(
 ) -> tuple[dict[int, dict[int, Cell]], dict[int, dict[int, str]]]:
     """Return the cells of the rows of a table by their first columns from 1, and the texts as for `string_table`.
 
-    Args:
-        cells: the cells of the table.
-        languages: the source and the target language.
-        repeats: whether a cell of several columns has its text in each of them.
-
-    Returns:
-        Nothing but the first rows if none of them can hold the names of columns.
+    If none of the first rows can hold the names of columns, only these rows are returned. `repeats`: whether a cell of
+    several columns has its text in each of them.
     """
     rows: dict[int, dict[int, Cell]] = {}
     texts: dict[int, dict[int, str]] = {}

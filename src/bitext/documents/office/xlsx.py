@@ -26,9 +26,19 @@ from bitext.documents.office.cell_references import (
     named_texts,
     plain_value,
     refers_to_values,
+    translated_values,
     with_translated_values,
 )
-from bitext.documents.office.ooxml import CHARTS, NAMESPACES, Dialect, add_paragraph, parts, read_drawing, related
+from bitext.documents.office.ooxml import (
+    CHARTS,
+    NAMESPACES,
+    Dialect,
+    add_attribute_texts,
+    add_paragraph,
+    parts,
+    read_drawing,
+    related,
+)
 from bitext.documents.office.string_tables import FIRST_ROWS, StringTable, has_head, is_number, string_table
 from bitext.documents.strings.messages import add_message, is_language
 from bitext.documents.strings.table import MOST_NAMED
@@ -44,12 +54,12 @@ from bitext.documents.xml.xml_file import (
     XmlFile,
     add_text,
     escaped,
+    message_items,
     opened,
     prefix,
     unplaced,
     with_attributes,
 )
-from bitext.documents.xml.xml_messages import message_items
 from bitext.documents.zip_container import Bundle, ZipContainer
 from bitext.languages import Languages, new_direction
 from bitext.protected_spans import PlaceholderSyntax
@@ -77,8 +87,8 @@ _AREA = re.compile(rf"(?:'([^']*+(?:''[^']*+)*)'|([^'!()]+))!({_REFERENCE}(?::{_
 _SPECIAL = re.compile(r"\n|_x[0-9A-Fa-f]{4}_")
 """A line end, or the escape of a UTF-16 unit that XML or Excel would not keep."""
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_MESSAGES = {"promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 255}
-"""The attributes with messages of a rule for the input, and the largest number of characters of each."""
+_MESSAGES: dict[str, int | None] = {"promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 255}
+"""The attributes with messages of a rule for the input, and the number of characters of each that Excel accepts."""
 _SPACED = re.compile(rf" (?:{_SPECIAL.pattern})|(?:{_SPECIAL.pattern}) ")
 _LINE_ENDS = {"\n", "_x000D_", "_x000d_", "_x000A_", "_x000a_"}
 _LIKE_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
@@ -190,14 +200,10 @@ class _Workbook:
             elif kind in CHARTS.values():
                 self.bundle.add(member, read_drawing(archive, member, (None, None)), kind)
 
-    def _open(self, member: str) -> SlottedXml:
-        return SlottedXml(XmlFile(self.archive.display_name(member), self.archive.read(member)))
-
     def _units(self, member: str, root: str, name: str) -> Iterator[Element]:
-        return self._open(member).file.units({root}, {name}, NAMESPACES)
+        return self.archive.xml(member).file.units({root}, {name}, NAMESPACES)
 
     def _sheet_names(self, main: str) -> dict[str, str]:
-        """Return the name of each sheet by its member."""
         members = related(self.archive, main)
         names: dict[str, str] = {}
         for sheet in self._units(main, "s:workbook", "s:sheet"):
@@ -249,7 +255,7 @@ class _Workbook:
         """Remark on the items of pivot tables that stay, as no translated cell has them."""
         texts = set[str]()
         for cache in self.caches:
-            texts.update(map(plain_value, cached_texts(self._open(cache))))
+            texts.update(map(plain_value, cached_texts(self.archive.xml(cache))))
         _remark_on_texts(self.bundle.segments, "pivot tables", texts - self._kept_texts, cell_texts)
 
     def _cells(self, member: str, document: SlottedXml) -> Iterator[_Cell]:
@@ -266,7 +272,6 @@ class _Workbook:
             yield _Cell(cell, column, row_number)
 
     def _text(self, cell: Element) -> str:
-        """Return the text or the number of a cell."""
         kind, value = cell.attributes.get("t"), cell.child("s:v")
         if kind == "inlineStr":
             item = cell.child("s:is")
@@ -280,7 +285,7 @@ class _Workbook:
 
     def _table(self, member: str) -> StringTable | None:
         """Return the table of strings that a sheet is, if it is one; one of its first rows names the columns."""
-        document, candidates = self._open(member), dict[int, dict[int, str]]()
+        document, candidates = self.archive.xml(member), dict[int, dict[int, str]]()
         for cell, column, row in self._cells(member, document):
             if row > FIRST_ROWS:
                 break
@@ -289,7 +294,7 @@ class _Workbook:
         if not has_head(candidates, self.languages):
             return None
         texts: dict[int, dict[int, str]] = {}
-        for cell, column, row in self._cells(member, self._open(member)):
+        for cell, column, row in self._cells(member, self.archive.xml(member)):
             if text := self._text(cell):
                 texts.setdefault(row, {})[column - 1] = text
             cell.release()
@@ -308,7 +313,7 @@ class _Workbook:
 
     def _find_strings(self, member: str, table: StringTable | None) -> None:
         """Remember the places of shared strings, and those in cells that are not translated."""
-        for cell in self._cells(member, self._open(member)):
+        for cell in self._cells(member, self.archive.xml(member)):
             index = _index(cell.element)
             if index is not None:
                 if self._is_fixed(member, cell, table):
@@ -326,7 +331,7 @@ class _Workbook:
 
     def _sheet(self, member: str, table: StringTable | None, cell_texts: set[str]) -> SlottedXml:
         """Add the strings in a sheet itself, and shared strings of translated cells that other cells keep."""
-        document = self._open(member)
+        document = self.archive.xml(member)
         targets = _TargetCells(document, table, self._label(member)) if table else None
         for cell in self._cells(member, document):
             element, place = cell.element, self._place(member, cell)
@@ -352,7 +357,6 @@ class _Workbook:
 
     @cached_property
     def _kept_texts(self) -> set[str]:
-        """The texts of cells that are not translated."""
         return {plain_value(self.strings[i]) for i in self.fixed if i < len(self.strings)}
 
     def _add_validations(self, document: SlottedXml, label: str, cell_texts: Collection[str]) -> None:
@@ -366,7 +370,7 @@ class _Workbook:
                 value = plain_value(choice)
                 if is_language(choice) and value not in cell_texts and value not in self._kept_texts:
                     document.segments.add(Segment(TaggedText(choice), f"{place}, list"))
-            _add_messages(document, rule, place)
+            add_attribute_texts(document, rule, _MESSAGES, f"{place}, message")
         named = set(map(plain_value, named_texts(document)))
         _remark_on_texts(document.segments, f"{label}: filters or formatting rules", named, cell_texts)
 
@@ -378,9 +382,7 @@ class _Workbook:
         for element in document.file.units({"s:worksheet"}, views, NAMESPACES) if direction else ():
             if element.name == "s:sheetView":
                 has_view = True
-                attributes = {"rightToLeft": "1" if direction == "rtl" else None}
-                tag = with_attributes(raw(element.start, element.inner), attributes)
-                document.add_slot(element.start, element.inner, None, tag)
+                document.set_attributes(element, {"rightToLeft": "1" if direction == "rtl" else None})
                 continue
             if direction == "rtl" and element.parent and not has_view:
                 before = element.parent.start if element.name == "s:row" else element.start
@@ -395,14 +397,14 @@ class _Workbook:
             item.release()
 
     def _shared_strings(self, member: str) -> SlottedXml:
-        document = self._open(member)
+        document = self.archive.xml(member)
         for index, item in enumerate(document.file.units({"s:sst"}, {"s:si"}, NAMESPACES)):
             if index in self.places and index not in self.fixed:
                 _add(document, item, self.places[index])
         return document
 
     def _notes(self, member: str, owner: str) -> SlottedXml:
-        document, authors = self._open(member), list[str]()
+        document, authors = self.archive.xml(member), list[str]()
         for note in document.file.units({"s:comments"}, {"s:author", "s:comment"}, NAMESPACES):
             if note.name == "s:author":
                 authors.append(note.text.strip()[:LONGEST_PLACE])  # Excel allows far fewer characters.
@@ -423,13 +425,9 @@ class _WorkbookBundle(Bundle):
         self.referring: list[str] = []  # the members that refer to values of cells
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """Return the workbook with translations."""
         content = super().filled(targets)
-        values: dict[str, str] = {}
-        for number in range(self.cell_segments if self.referring else 0):
-            source = self.segments[number].source
-            if number in targets and not source.marks:
-                values.setdefault(plain_value(source.text), targets[number].marked.full_text.strip())
+        cells = range(self.cell_segments if self.referring else 0)
+        values = translated_values(self.segments, cells, targets)
         if not values:
             return content
         archive = ZipContainer(self.archive.name, content)
@@ -448,27 +446,6 @@ def _remark_on_texts(segments: SegmentList, what: str, named: set[str], cell_tex
     if names:
         listed = ", ".join(f"“{name[:40]}”" for name in names[:MOST_NAMED])
         segments.remarks.append(f"{what} name texts that no translated cell has, and stay: {listed}")
-
-
-def _add_messages(document: SlottedXml, rule: Element, place: str) -> None:
-    """Add the messages that a rule for the input of a cell shows."""
-    first, numbers = len(document.segments), dict[str, int]()
-    for attribute, longest in _MESSAGES.items():
-        text = rule.attributes.get(attribute, "")
-        if is_language(text):
-            segment = Segment(TaggedText(text), f"{place}, message", longest=longest)
-            numbers[attribute] = document.segments.add(segment)
-    tag = document.file.raw(rule.start, rule.inner)
-
-    def write(targets: Targets, render: Render) -> str:
-        attributes: dict[str, str | None] = {}
-        for attribute, number in numbers.items():
-            if number in targets:  # Excel refuses longer messages.
-                attributes[attribute] = targets[number].marked.full_text[: _MESSAGES[attribute]]
-        return with_attributes(tag, attributes)
-
-    if numbers:
-        document.add_slot(rule.start, rule.inner, range(first, len(document.segments)), write)
 
 
 class _TargetCells:
@@ -510,8 +487,7 @@ class _TargetCells:
         first, _, last = self.row.attributes.get("spans", "").partition(":")
         if is_number(first) and is_number(last) and not int(first) <= column <= int(last):
             # The range of the row's columns is optional.
-            row_tag = with_attributes(self.document.file.raw(self.row.start, self.row.inner), {"spans": None})
-            self.document.add_slot(self.row.start, self.row.inner, numbers, row_tag)
+            self.document.set_attributes(self.row, {"spans": None}, numbers)
 
     def _add(self, source: int, tag: str, start: int, end: int, existing: str) -> range:
         text = self.table.texts[self.number][source - 1]
@@ -522,17 +498,7 @@ class _TargetCells:
 def _add_message(
     document: SlottedXml, tag: str, start: int, end: int, text: str, place: str, existing: str | None = None
 ) -> range:
-    """Add a text as segments, whose translation becomes a cell with a string of its own, in a range of the sheet.
-
-    Args:
-        document: the sheet.
-        tag: the start tag of the cell.
-        start: the start of the range.
-        end: the end of the range.
-        text: the text.
-        place: the position in the document.
-        existing: the existing translation.
-    """
+    """Add a text as segments, whose translation becomes a cell with the start tag `tag` in a range of the sheet."""
     numbers, spans = add_message(document.segments, text, Segment(TaggedText(""), place, existing))
     name = prefix(tag)
 

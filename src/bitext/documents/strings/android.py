@@ -70,7 +70,6 @@ class _Strings:
         )
 
     def add(self, unit: Element) -> None:
-        """Add the texts of a resource."""
         note = unit.comment or None
         if unit.name == "plurals":
             self._plurals(unit, note)

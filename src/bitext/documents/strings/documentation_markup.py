@@ -102,10 +102,7 @@ _NESTED = {Markup.pod: _POD, Markup.texinfo: _TEXINFO, Markup.latex: _LATEX}
 def markup_of(text: str, flags: Iterable[str] = (), references: str = "") -> Markup | None:
     """Return the markup of a message; None if it has none.
 
-    Args:
-        text: the message.
-        flags: the flags of its entry, such as `md-text`.
-        references: the places in the sources of the documentation from which it comes.
+    `flags`: those of its entry, such as `md-text`; `references`: the places in the sources from which it comes.
     """
     for flag in flags:
         if flag in _FLAGS:

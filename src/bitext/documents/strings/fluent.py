@@ -135,17 +135,12 @@ class Fluent:
         return end
 
     def _add(self, parts: list[Part], name: str, note: str | None) -> None:
-        """Add a pattern, or that of a variant, as a segment."""
+        """Add the blocks of a pattern, or of that of a variant, as segments."""
         for block in divided(parts):
-            self._add_block(block, name, note)
-
-    def _add_block(self, parts: list[Part], name: str, note: str | None) -> None:
-        """Add a block of a pattern as a segment."""
-        span = spanned(self.file.text, parts, syntax=PlaceholderSyntax.message)
-        if span is None or not is_language(span.marked.text, name):
-            return
-        # The variants of a selection come after the text around it, so lines are not in order.
-        self._added.append((span, Segment(span.marked, f"line {self._lines.at(span.start)}", note=note)))
+            span = spanned(self.file.text, block, syntax=PlaceholderSyntax.message)
+            if span and is_language(span.marked.text, name):
+                # The variants of a selection come after the text around it, so lines are not in order.
+                self._added.append((span, Segment(span.marked, f"line {self._lines.at(span.start)}", note=note)))
 
     def _pattern(self, offset: int, variants: list[list[Part]], depth: int) -> tuple[list[Part], int]:
         """Return the parts of a pattern and its end; the parts of variants in it are added to `variants`."""

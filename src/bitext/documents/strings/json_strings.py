@@ -51,14 +51,7 @@ class JsonStrings(Strings):
     """A file of JSON."""
 
     def __init__(self, file: TextFile, parsed: object, languages: Languages, *, arb: bool) -> None:
-        """Add the strings of a file.
-
-        Args:
-            file: a file of valid JSON.
-            parsed: the parsed JSON of an .arb.
-            languages: the source and the target language.
-            arb: whether the file is an .arb.
-        """
+        """Add the strings of a file of valid JSON; `parsed`: the parsed JSON of an .arb."""
         super().__init__(file)
         self._target = languages[1]
         self._locale: tuple[int, int] | None = None

@@ -85,10 +85,6 @@ def is_language(text: str, key: str = "") -> bool:
 
     >>> list(filter(is_language, ("Save", "user_name", "img/a.png", "#fff", "2024-01-31T10:00", "en-US")))
     ['Save']
-
-    Args:
-        text: the string.
-        key: the key of the string in its file, if it has one.
     """
     text = _WIKI.sub(" ", text.strip())
     if not text or is_non_translatable(text, PlaceholderSyntax.message):
@@ -143,13 +139,7 @@ def add_message(
 ) -> tuple[range, Spans]:
     """Add the spans of a message as segments, and return their numbers, none without text, and the spans.
 
-    Args:
-        segments: the segments of the document.
-        text: the message, without escapes of its format.
-        template: a segment with the place, the note and the existing translation.
-        syntax: the syntax of its placeholders.
-        accelerators: as for `message_spans`.
-        doubled: as for `message_spans`.
+    `template`: a segment with the place, the note and the existing translation; other arguments as for `message_spans`.
     """
     spans, write, first = Spans(text), message_writer(text, doubled=doubled), len(segments)
     for span in message_spans(text, syntax=syntax, accelerators=accelerators, doubled=doubled):
@@ -160,9 +150,7 @@ def add_message(
 def message_writer(text: str, *, doubled: bool | None = None) -> Callable[[str], str]:
     """Return a function that encodes words for a message, with apostrophes that ICU does not misread.
 
-    Args:
-        text: the message.
-        doubled: whether apostrophes are written twice, as for `message_spans`.
+    `doubled`: whether apostrophes are written twice, as for `message_spans`.
     """
     if _doubles(text, doubled):
         return lambda words: words.replace("'", "''")
@@ -239,14 +227,12 @@ class _Message:
                 yield from self.spans(case_start, case_end, depth + 1, in_plural=argument.counts)
 
     def _parts(self, start: int, end: int, *, in_plural: bool) -> Iterator[Part]:
+        tagged = partial(tagged_parts, self.text, in_plural=in_plural, breaks=self.breaks, markup=self.markup)
         if self.key is not None and start <= self.key < end:
-            yield from self._parts_between(start, self.key, in_plural)
+            yield from tagged(start, self.key)
             yield Part(self.key, self.key + 1, Side.alone)
             start = self.key + 1
-        yield from self._parts_between(start, end, in_plural)
-
-    def _parts_between(self, start: int, end: int, in_plural: bool) -> Iterator[Part]:
-        return tagged_parts(self.text, start, end, in_plural, breaks=self.breaks, markup=self.markup)
+        yield from tagged(start, end)
 
 
 def divided(parts: Iterable[Part]) -> Iterator[list[Part]]:
@@ -293,13 +279,7 @@ def line_breaks(text: str, syntax: PlaceholderSyntax = PlaceholderSyntax.message
 
 
 def wraps(before: str, text: str, match: re.Match[str]) -> bool:
-    """Whether a line end only wraps a sentence.
-
-    Args:
-        before: the line before.
-        text: the message.
-        match: the line end, with the white space around it.
-    """
+    """Whether a line end, matched with the white space around it, only wraps a sentence; `before`: the line before."""
     before = before[-_LINE:]
     is_blank = len(_LINE_END.findall(match[0])) > 1 or bool(_LINE_END.match(text, match.end()))
     if len(before.strip()) < WRAPPED or is_blank or match.end() == len(text):
@@ -322,15 +302,9 @@ def tagged_parts(
     breaks: Sequence[Part] = (),
     markup: Markup | None = None,
 ) -> Iterator[Part]:
-    """Yield words and tags of a part of a message, and dividers between blocks.
+    """Yield words and tags of a range of a message, and dividers between blocks.
 
-    Args:
-        text: the message.
-        start: the start of the part.
-        end: its end.
-        in_plural: whether `#` stands for a number.
-        breaks: the line ends and bars of the message.
-        markup: the markup of documentation in it.
+    `in_plural`: whether `#` stands for a number; `breaks`: the line ends and bars; `markup`: that of documentation.
     """
     if markup:
         for part in markup_parts(text, start, end, markup):
@@ -383,7 +357,6 @@ def _signs(text: str, start: int, end: int, in_plural: bool, breaks: Sequence[Pa
 
 
 def _lines(start: int, end: int, breaks: Sequence[Part]) -> Iterator[Part]:
-    """Yield words and line ends."""
     position = start
     for i in range(bisect_left(breaks, start, key=_START), bisect_right(breaks, end, key=_START)):
         if breaks[i].end <= end:
@@ -521,11 +494,9 @@ _CALL = re.compile(r"[\w$]+(?:\.[\w$]+)*\(")
 
 
 def is_code(text: str, key: str = "") -> bool:
-    """Whether a string is a value for programs, not a text for people.
+    """Whether a string, without white space around it, is a value for programs, not a text for people.
 
-    Args:
-        text: the string without white space around it.
-        key: the key of the string in its file; `en` is a code only under a key such as `lang`.
+    `key`: the key of the string in its file; `en` is a code only under a key such as `lang`.
 
     >>> list(filter(is_code, ("Save", "user_name", "yyyy-MM-dd", "=SUM(A1:A3)", "color: red;", "2nd")))
     ['user_name', 'yyyy-MM-dd', '=SUM(A1:A3)', 'color: red;']
@@ -591,7 +562,6 @@ def _is_script(text: str) -> bool:
 
 @cache
 def _zones() -> frozenset[str]:
-    """Return the names of all time zones."""
     from babel.core import get_global
 
     return frozenset(get_global("zone_territories")) | frozenset(get_global("zone_aliases"))

@@ -112,6 +112,5 @@ def place_of_form(place: str, form: object, examples: str) -> str:
 
 
 def _first_three(numbers: Sequence[int | Decimal]) -> str:
-    """Return the first three of some numbers as text."""
     examples = ", ".join(map(str, numbers[:3]))
     return f"{examples} …" if len(numbers) > 3 else examples

@@ -96,7 +96,6 @@ class Po:
             raise UserError(f"has invalid Plural-Forms: {error}", file=self._file.name, line=line) from error
 
     def _add(self, entry: Entry, place: str) -> None:
-        """Add the segments of an entry."""
         if entry.plural is None:
             self._add_form(entry, 0, entry.source, place)
             return
@@ -158,7 +157,6 @@ class Po:
         return file.spliced([*edits, *self._header_edits(to_unicode)])
 
     def _edits(self, targets: dict[int, Target]) -> Iterator[Edit]:
-        """Yield the edits of one entry."""
         forms = {self._forms[number].number: self._forms[number] for number in targets}
         entry = next(iter(forms.values())).entry
         new_texts: dict[int, str] = {}
@@ -258,7 +256,6 @@ class Po:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, including their line ends."""
     for match in _LINE.finditer(text):
         between_steps()
         yield match[0]
@@ -311,13 +308,9 @@ _BREAKS = re.compile(r"(?<= )(?=[^ ])(?!\\n)|(?<=-)(?=[^\W\d_])")
 
 
 def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) -> str:
-    """Return a text as the value of a keyword.
+    """Return a text, not escaped, as the value of a keyword such as `msgstr[0]`.
 
-    Args:
-        text: the characters, not escaped.
-        keyword: the keyword before the string, such as `msgstr[0]`.
-        end: the line end.
-        width: the largest number of columns of a line; None is no limit.
+    `end`: the line end; `width`: the largest number of columns of a line; None is no limit.
     """
     lines = [line.translate(_TO_ESCAPE) for line in re.split(r"(?<=\n)(?!\Z)", text)]
     # 3 columns for the space after the keyword and the two quotes.
@@ -362,11 +355,7 @@ _NAME = re.compile(r"%[(<](?P<name>[^()<>]*)[)>]|%\d+\$|\{(?P<field>[^{}!:]*)")
 def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) -> str | None:
     """Return a doubt about the placeholders of a translation; None if they are right.
 
-    Args:
-        flags: the flags of the entry.
-        source: the source text.
-        target: the translation.
-        plural: whether the text is a plural form, which may omit the number.
+    `plural`: whether the text is a plural form, which may omit the number.
     """
     syntax = syntax_of_flags(flag for flag in flags if flag not in _UNCHECKED)
     if syntax is None:

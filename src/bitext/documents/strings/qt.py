@@ -15,8 +15,17 @@ from bitext.documents.strings.messages import add_message
 from bitext.documents.strings.plural_forms import PluralForms, place_of_form
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xliff import refuse_other_languages
-from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, XmlFile, escaped, margin, opened, with_attributes
-from bitext.documents.xml.xml_messages import Message
+from bitext.documents.xml.xml_file import (
+    Message,
+    Render,
+    SlottedXml,
+    Targets,
+    XmlFile,
+    escaped,
+    margin,
+    opened,
+    with_attributes,
+)
 from bitext.errors import UserError
 from bitext.languages import Languages, short_code, usual_code
 from bitext.protected_spans import PlaceholderSyntax
@@ -95,7 +104,6 @@ class _Reader:
         self.quotes = {sign: name for sign, name in _QUOTES.items() if name.encode() in self.file.content}
 
     def add(self, unit: Element) -> None:
-        """Add the segments of a message."""
         if self.root is None:
             self._check_languages(unit)
         source, translation = unit.child("source"), unit.child("translation")
@@ -124,8 +132,8 @@ class _Reader:
         """Add the target language where the file lacks it."""
         code = usual_code(self.languages[1] or "")
         if self.root and code and not self.root.attributes.get("language"):
-            tag = with_attributes(self.file.raw(self.root.start, self.root.inner), {"language": code.replace("-", "_")})
-            self.document.add_slot(self.root.start, self.root.inner, range(len(self.document.segments)), tag)
+            numbers = range(len(self.document.segments))
+            self.document.set_attributes(self.root, {"language": code.replace("-", "_")}, numbers)
 
     def _check_languages(self, unit: Element) -> None:
         """Find the root, and refuse a file of other languages than those of the translation."""

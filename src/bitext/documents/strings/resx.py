@@ -7,8 +7,7 @@ from functools import partial
 from bitext.documents.document import Segment
 from bitext.documents.strings.messages import add_message, is_language
 from bitext.documents.tagged_text import TaggedText
-from bitext.documents.xml.xml_file import CDATA, Render, SlottedXml, Targets, XmlFile, written_in_cdata
-from bitext.documents.xml.xml_messages import Message
+from bitext.documents.xml.xml_file import CDATA, Message, Render, SlottedXml, Targets, XmlFile, written_in_cdata
 from bitext.languages import Languages
 from bitext.readers.xml_elements import Element
 

@@ -53,7 +53,6 @@ class Strings:
     """A file of strings, whose segments are spans of the decoded strings, not of their escaped form in the file."""
 
     def __init__(self, file: TextFile) -> None:
-        """Start without strings in `file`; `add` adds each."""
         self.file = file
         self.segments = SegmentList(file.name)
         self._strings: list[_String] = []
@@ -70,16 +69,9 @@ class Strings:
         existing: str | None = None,
         doubled: bool | None = None,
     ) -> None:
-        """Add the next string.
+        """Add the next string, whose translation replaces a range of the file.
 
-        Args:
-            start: the start of the range that a translation replaces in the file.
-            end: the end of that range.
-            text: the decoded string.
-            write: encodes a string for the file.
-            note: a note for translators.
-            existing: the existing translation.
-            doubled: whether apostrophes are written twice, as for `message_spans`.
+        `write` encodes a string for the file; `doubled`: whether apostrophes are written twice, as for `message_spans`.
         """
         template = Segment(TaggedText(""), f"line {self._lines.at(start)}", existing, note)
         numbers, spans = add_message(self.segments, text, template, doubled=doubled)

@@ -267,11 +267,6 @@ def columns(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> C
 def columns_of_strings(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> Columns | None:
     """Choose the columns of a table in a document in which other tables are read by people, such as a workbook.
 
-    Args:
-        file: the name of the table for messages.
-        rows: the texts of the cells.
-        languages: the source and the target language.
-
     Returns:
         The columns if the table holds strings for translators; else None: all of its texts are translated. The former
         names the source and has a column for the translation, or names its keys and columns of texts.
@@ -299,11 +294,6 @@ def columns_of_strings(file: str, rows: Sequence[Sequence[str]], languages: Lang
 
 def columns_of_translations(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> Columns | None:
     """Choose the columns of a table in a text, whose tables are read by people.
-
-    Args:
-        file: the name of the table for messages.
-        rows: the texts of the cells.
-        languages: the source and the target language.
 
     Returns:
         The columns if one is named as the source and another one as its translation; else None: the table is a part
@@ -444,12 +434,7 @@ def _refuse_other_languages(
 ) -> None:
     """Refuse to overwrite the source if the table has columns for other languages, but none for the target.
 
-    Args:
-        file: the file name for messages.
-        names: the columns.
-        by_stem: the columns of all languages by the rest of their names.
-        source: the source column.
-        code: the target language.
+    `by_stem`: the columns of all languages by the rest of their names.
     """
     stem = names[source].stem
     related = [*by_stem.get(stem, ()), *(by_stem.get("", ()) if stem else ())]

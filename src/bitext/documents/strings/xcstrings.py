@@ -52,7 +52,6 @@ class _Leaf(NamedTuple):
     """The unit with the existing translation."""
 
     def unit(self, targets: Mapping[int, Target]) -> dict[str, Any]:
-        """Return the unit with the translation."""
         origins = {targets[number].origin for number in self.numbers if number in targets}
         if not origins:
             if self.existing:
@@ -130,7 +129,6 @@ class StringCatalog:
         return None
 
     def _add(self, entry: Member, place: str) -> None:
-        """Add the segments of a string."""
         value = self._value(entry)
         if not isinstance(value, dict) or value.get("shouldTranslate") is False:
             return
@@ -192,7 +190,6 @@ class StringCatalog:
         return plan
 
     def _leaf(self, text: str, existing: dict[str, Any], template: Segment, key: str) -> _Leaf:
-        """Return a leaf, and add its segments."""
         first, spans = len(self.segments), Spans(text)
         translation = str(existing.get("value", ""))
         is_translated = bool(translation) and existing.get("state", "") not in _UNTRANSLATED
@@ -325,15 +322,7 @@ class JsonStyle(NamedTuple):
         return Edit(member.start, member.end, self.written(value, _indentation(text, member.key_start)))
 
     def addition(self, text: str, start: int, end: int, key: str, value: Any) -> Edit:
-        """Return the edit that adds a member to an object, in the order of its keys if they are sorted.
-
-        Args:
-            text: the file.
-            start: the start of the object.
-            end: its end.
-            key: the new key, which the object lacks.
-            value: the value.
-        """
+        """Return the edit that adds a new member to an object, in the order of its keys if they are sorted."""
         existing = list(members(text, start))
         if not existing:
             return Edit(start, end, self.written({key: value}, _indentation(text, start)))

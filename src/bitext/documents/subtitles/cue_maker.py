@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -89,7 +90,6 @@ class CueMaker:
     """Makes cues from a text that grows."""
 
     def __init__(self, limits: CueLimits | None = None) -> None:
-        """Begin without words."""
         self.limits = limits or CueLimits()
         self._words: list[_Word] = []
         """The words of the next cue."""
@@ -306,11 +306,7 @@ def timed_words(name: str, content: bytes) -> Iterator[TimedText]:
         UserError: the file is not UTF-8, or invalid.
     """
     file, web = TextFile.of(name, content), name.lower().endswith(".vtt")
-    shown = list(captions(file, web=web))
-
-    def decode(raw: str) -> str:
-        return decoded(raw, web=web)
-
+    shown, decode = list(captions(file, web=web)), partial(decoded, web=web)
     texts: list[tuple[float, float, str]] = []
     places = [(caption.start, caption.end) for caption in shown]
     for line in rolling_lines(file.text, places, decode):

@@ -215,10 +215,7 @@ class RollingLine:
 def rolling_lines(text: str, captions: Iterable[tuple[int, int]], decode: Callable[[str], str]) -> list[RollingLine]:
     """Return the lines of rolling captions in order, each once; no lines if the captions do not roll.
 
-    Args:
-        text: the text of the file.
-        captions: the range of each caption's text.
-        decode: turns the words of the file into characters.
+    `captions`: the range of each one's text; `decode` turns the words of the file into characters.
     """
     lines: list[RollingLine] = []
     shown: list[RollingLine] = []
@@ -272,11 +269,9 @@ def plain(raw: str, decode: Callable[[str], str]) -> str:
 
 
 def distributed(raw: str, texts: Callable[[Sequence[int]], Sequence[str]]) -> Iterator[str]:
-    """Yield a text whose tags stay in order, with other words between them.
+    """Yield a text of the file whose tags stay in order, with other words between them.
 
-    Args:
-        raw: the text in the file.
-        texts: returns new words for each text between tags, given their lengths.
+    `texts` returns new words for each text between tags, given their lengths.
     """
     chunks, tags, position = list[str](), list[str](), 0
     for match in _FIXED.finditer(raw):
@@ -341,6 +336,7 @@ class Subtitles:
             UserError: the file is invalid.
         """
         self._file, self._web = file, web
+        self._decoded, self._written = partial(decoded, web=web), partial(written, web=web)
         self._end = file.line_end
         self.segments = SegmentList(file.name)
         self._groups: list[list[_Utterance]] = []
@@ -415,9 +411,6 @@ class Subtitles:
             return spanned(text, parts, self._decoded, folds=True)
         return spanned(text, parts, self._decoded, blank=_BLANK, folds=True)
 
-    def _decoded(self, raw: str) -> str:
-        return decoded(raw, web=self._web)
-
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations, split over captions and lines."""
         edits: list[Edit] = []
@@ -457,11 +450,7 @@ class Subtitles:
             yield Edit(span.start, span.end, "".join(words))
 
     def _split(self, text: str, shares: Sequence[int]) -> list[str]:
-        """Return the parts of a text that `split` returns, as they are written in the file."""
         return [self._written(part) for part in split(text, shares)]
-
-    def _written(self, words: str) -> str:
-        return written(words, web=self._web)
 
 
 class _Utterance(NamedTuple):
@@ -618,10 +607,7 @@ def split(text: str, shares: Sequence[int]) -> list[str]:
 def in_lines(marked: TaggedText, lines: int, end: str) -> TaggedText:
     """Return a text with line breaks: one line if the source has one and it fits, else two, or as many as the source.
 
-    Args:
-        marked: the text without line breaks.
-        lines: the number of lines of the source.
-        end: the line end.
+    `lines`: the number of lines of the source; `end`: the line end.
     """
     text = marked.text
     if len(text) <= WIDEST and lines == 1:

@@ -77,7 +77,6 @@ class _Memory:
         self.target_code = matching_code(target, other_codes) or self.target_code
 
     def add(self, unit: Element) -> None:
-        """Add the text of a unit."""
         variants = [child for child in unit.children if child.name == "tuv"]
         source = _of_language(variants, self.source or "")
         target = _of_language([variant for variant in variants if variant is not source], self.target_code)

@@ -26,11 +26,11 @@ from bitext.documents.xml.xml_file import (
     XmlFile,
     escaped,
     margin,
+    message_items,
     opened,
     prefix,
     with_attributes,
 )
-from bitext.documents.xml.xml_messages import message_items
 from bitext.errors import UserError
 from bitext.languages import Languages, short_code, usual_code
 from bitext.protected_spans import PlaceholderSyntax
@@ -89,7 +89,6 @@ class _Pair:
     language: str | None
 
     def written_target(self, targets: Targets, render: Render) -> str:
-        """Return the element of the target."""
         inner_xml = self._segmented(targets)
         if self.texts[0].element.name == "source":
             inner_xml = self.texts[0].write(targets)
@@ -155,7 +154,6 @@ class _Xliff:
         self.note: str | None = None  # the note of the current unit
 
     def add(self, unit: Element) -> None:
-        """Add the segments of a unit."""
         self._check_languages(unit)
         if unit.inherited("translate") == "no":
             return
@@ -172,9 +170,7 @@ class _Xliff:
         for root in self.roots.values():
             names = _LANGUAGES[root.name]
             if code and names[0] in root.attributes and names[1] not in root.attributes:
-                tag = with_attributes(self.file.raw(root.start, root.inner), {names[1]: code})
-                numbers = range(len(self.document.segments))
-                self.document.add_slot(root.start, root.inner, numbers, tag)
+                self.document.set_attributes(root, {names[1]: code}, range(len(self.document.segments)))
 
     def _check_languages(self, unit: Element) -> None:
         """Refuse a unit of other languages than those of the translation."""
@@ -255,13 +251,9 @@ def agree(code: str | None, declared: str | None) -> bool:
 
 
 def refuse_other_languages(languages: Languages, declared: Languages, place: tuple[str, int], fix: str) -> None:
-    """Check that a document may be of the languages of the translation.
+    """Check that a document may be of the languages of the translation, by the languages that it declares.
 
-    Args:
-        languages: the languages of the translation.
-        declared: those that the document declares.
-        place: the name of the document, and the line with its languages.
-        fix: the advice if they differ.
+    `place`: the name of the document, and the line with its languages; `fix`: the advice if they differ.
 
     Raises:
         UserError: they differ.
@@ -317,13 +309,7 @@ def notes_of(unit: Element) -> str | None:
 
 
 def add_notes(document: SlottedXml, unit: Element, numbers: range) -> None:
-    """Add slots for our notes and near matches to a unit; they replace earlier ones of ours.
-
-    Args:
-        document: the document.
-        unit: the unit.
-        numbers: the numbers of its segments.
-    """
+    """Add slots for our notes and near matches to a unit with these segments; they replace earlier ones of ours."""
     our_elements = list(filter(_is_ours, unit.within("note", "alt-trans")))
     name = prefix(document.file.raw(unit.start, unit.inner))
     group = unit.child("notes")

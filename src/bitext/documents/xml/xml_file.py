@@ -1,7 +1,8 @@
 """XML files: their elements, the content of elements as texts with marks, and slots that are written anew.
 
 An XML file is in memory, with the offsets of its elements and the entities that it declares. Slots are spans of the
-file that are written anew if their segments have translations. Changes of a raw tag keep all its other characters.
+file that are written anew if their segments have translations. Changes of a raw tag keep all its other characters. In
+files of messages, as .resx and Qt's .ts, the whole text of an element is one message.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from xml.sax.saxutils import unescape
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target, completed
-from bitext.documents.spans import TextFile, is_numeral, margins, trimmed
-from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.documents.spans import Spans, TextFile, is_numeral, margins, trimmed
+from bitext.documents.strings.messages import DIVIDER, line_breaks, tagged_parts
+from bitext.documents.tagged_text import Mark, Side, TaggedText, matched_tags
 from bitext.errors import UserError
 from bitext.protected_spans import PlaceholderSyntax, is_non_translatable
 from bitext.readers.xml_elements import Element, ElementReader, Piece
@@ -163,7 +165,6 @@ class SlottedXml:
     """An XML file as a document. Slots may be nested, but must not overlap."""
 
     def __init__(self, file: XmlFile) -> None:
-        """Start without segments."""
         self.file = file
         self.segments = SegmentList(file.name)
         self._slots: list[Slot] = []
@@ -174,12 +175,17 @@ class SlottedXml:
         """Add a slot, in any order."""
         self._slots.append(Slot(start, end, segments, write))
 
+    def set_attributes(
+        self, element: Element, attributes: Mapping[str, str | None], segments: range | None = None
+    ) -> None:
+        """Add a slot that sets attributes of an element, or removes those whose value is None."""
+        tag = self.file.raw(element.start, element.inner)
+        self.add_slot(element.start, element.inner, segments, with_attributes(tag, attributes))
+
     def filled(self, targets: Targets, *, is_translated: bool = False) -> bytes:
         """Return the file with translations; they get all tags of their source, so that the file stays well-formed.
 
-        Args:
-            targets: the translations.
-            is_translated: whether the document that this file is a part of has translations elsewhere.
+        `is_translated`: whether the document that this file is a part of has translations elsewhere.
         """
         if not targets and not is_translated:
             return self.file.filled(self.file.content)
@@ -280,13 +286,8 @@ class Content(NamedTuple):
     ) -> Content | None:
         """Separate a text from white space, controls of writing direction, and marks that enclose all of it.
 
-        Args:
-            items: texts and marks in order.
-            edges: whether single marks before and after the text are separated too.
-            syntax: the syntax of placeholders in the text.
-
-        Returns:
-            The content; None if there is no letter to translate.
+        `edges`: whether single marks before and after the text are separated too. Return None if there is no letter to
+        translate.
         """
         items = joined(items)
 
@@ -499,9 +500,7 @@ def paired(items: Iterable[Item]) -> list[Item]:
 def ends_line(before: str, raw: str) -> bool:
     """Whether a line break separates two sentences, or cells of a table.
 
-    Args:
-        before: the text since the last such break; it begins with a tab if that was one.
-        raw: the break in the file.
+    `before`: the text since the last such break; it begins with a tab if that was one. `raw`: the break in the file.
     """
     if is_tab(raw) or before.startswith("\t") or not before.strip():
         return True
@@ -564,14 +563,9 @@ class AddedText(NamedTuple):
 def add_text(
     document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], place: str, note: str | None = None
 ) -> AddedText | None:
-    """Add segments and a slot for adjacent parts; return None if there is nothing to translate.
+    """Add segments and a slot for adjacent parts, in order; return None if there is nothing to translate.
 
-    Args:
-        document: the document to add them to.
-        inline: the reader and writer of the parts.
-        parts: adjacent parts, in order.
-        place: the position in the document.
-        note: a comment of the document for translators.
+    `note`: a comment of the document for translators.
     """
     parts = _without_margins(inline.file, parts)
     contents = inline.contents(parts)
@@ -605,6 +599,48 @@ def _without_margins(file: XmlFile, parts: Sequence[Element | Piece]) -> list[El
         text = last.text[: len(last.text) - len(space.replace(b"\r\n", b"\n"))]
         parts[-1] = replace(last, end=last.end - len(space), text=text)
     return parts
+
+
+def message_items(text: str, *, folds: bool) -> Iterator[Item]:
+    """Yield the texts and marks of a message in the text of an element, and dividers between its blocks and lines.
+
+    `text` is without escapes of XML; `folds`: whether a run of white space counts as one space.
+    """
+    if folds:
+        text = _SPACE.sub(" ", text)
+    breaks = line_breaks(text)
+    if not breaks and "<" not in text:
+        yield text
+        return
+    parts = list(tagged_parts(text, 0, len(text), breaks=breaks))
+    numbers: dict[int, int] = {}
+    sides = [(part.side, part.name) for part in parts]
+    for number, (opening, closing) in enumerate(matched_tags(sides), 1):
+        numbers[opening] = numbers[closing] = -number  # The elements of the file have the numbers from 0.
+    for i, part in enumerate(parts):
+        raw = text[part.start : part.end]
+        if part.side is None:
+            yield raw
+        elif part.name == DIVIDER:
+            yield Divider(0, escaped(raw))
+        elif i in numbers:
+            yield unplaced(escaped(raw), part.side, numbers[i])
+        else:
+            yield unplaced(escaped(raw))
+
+
+class Message(NamedTuple):
+    """A message whose spans are segments."""
+
+    numbers: range
+    """The numbers of its segments; empty if there is nothing to translate."""
+    spans: Spans
+    line_end: str
+    """The line end of the file: XML parsers turn each into a line feed."""
+
+    def written(self, targets: Targets) -> str:
+        """Return the message with translations, escaped for XML."""
+        return escaped(self.spans.filled(targets)).replace("\n", self.line_end)
 
 
 _ATTRIBUTE = re.compile(r"""(?<!\s)\s++([^\s=/>]++)\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")

@@ -11,9 +11,8 @@ from translucid.ground.errors import UserError
 
 from .being import impersonal
 from .nominals import someone
-from .questions import answer, fragment, greeting, request, wh, yes_no
 from .sentences import compound, long, speaker
-from .statements import statement
+from .simple_sentences import answer, fragment, greeting, request, statement, wh, yes_no
 from .text import Part, Phrase, write
 
 Split: TypeAlias = Literal["train", "valid", "test"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 
 from . import adverbials as when_where
-from . import deeds, events, verbs
+from . import deeds, verbs
 from . import lexicon as words
 from .being import WEATHER, is_, it_is, rain, thing_is
 from .chance import pick, sometimes, weighted
@@ -30,7 +30,7 @@ from .nominals import (
     someone,
     thing,
 )
-from .statements import does, has, in_mode, plans, statement
+from .simple_sentences import does, has, in_mode, plans, statement
 from .text import Expression, Part, comma, join, word
 from .verbs import Verb
 
@@ -40,14 +40,14 @@ _NEED = dict(NEEDS)
 REACTIONS: dict[str, tuple[Make, ...]] = {
     "hungry": (deeds.eat, deeds.eat, deeds.cook, deeds.eat),
     "thirsty": (deeds.have_drink,),
-    "sleepy": (events.sleep, events.go_to_bed, deeds.have_hot_drink),
-    "afraid": (events.call, deeds.stay),
-    "tired": (events.sleep, deeds.stay, events.go_to_bed, deeds.have_hot_drink),
+    "sleepy": (deeds.sleep, deeds.go_to_bed, deeds.have_hot_drink),
+    "afraid": (deeds.call, deeds.stay),
+    "tired": (deeds.sleep, deeds.stay, deeds.go_to_bed, deeds.have_hot_drink),
     "happy": (deeds.sing, deeds.dance, deeds.play_music, deeds.walk, deeds.play),
-    "sad": (deeds.listen, events.call, deeds.eat, deeds.walk, deeds.write),
-    "sick": (deeds.stay, events.sleep, deeds.have_hot_drink, events.call),
-    "alone": (deeds.read, deeds.watch, events.call, deeds.listen, deeds.cook),
-    "nervous": (deeds.walk, deeds.listen, events.call, deeds.have_hot_drink, deeds.clean),
+    "sad": (deeds.listen, deeds.call, deeds.eat, deeds.walk, deeds.write),
+    "sick": (deeds.stay, deeds.sleep, deeds.have_hot_drink, deeds.call),
+    "alone": (deeds.read, deeds.watch, deeds.call, deeds.listen, deeds.cook),
+    "nervous": (deeds.walk, deeds.listen, deeds.call, deeds.have_hot_drink, deeds.clean),
     "busy": (deeds.stay, deeds.have_hot_drink),
     "angry": (deeds.walk, deeds.swim, deeds.clean, deeds.listen),
     "ready": (deeds.go, deeds.visit),
@@ -71,7 +71,7 @@ PURPOSES: tuple[tuple[Noun, Make], ...] = tuple(
     )
 )  # fmt: skip
 """Places, and the activities for which people go there."""
-DUTIES = (deeds.study, events.work, deeds.clean, deeds.cook, events.help_someone, events.get_up_early, deeds.buy)
+DUTIES = (deeds.study, deeds.work, deeds.clean, deeds.cook, deeds.help_someone, deeds.get_up_early, deeds.buy)
 MUSIC, BOOKS, MOVIES, STORIES = (SUBJECTS[1], False), (READING[0], True), (SHOWS[0], True), (READING[4], True)
 RELISHED: tuple[tuple[Make, tuple[Noun, bool]], ...] = (
     (deeds.play, (SPORT, True)), (deeds.play, (SPORT, True)), (deeds.read, BOOKS), (deeds.read, (SUBJECTS[3], False)),
@@ -155,7 +155,7 @@ AT_HOME = (
     deeds.cook, deeds.read, deeds.watch, deeds.listen, deeds.clean, deeds.study, deeds.play_music, deeds.write,
     deeds.have_drink,
 )  # fmt: skip
-ON_ARRIVAL = (deeds.have_drink, events.call, events.help_someone, events.see, events.give)
+ON_ARRIVAL = (deeds.have_drink, deeds.call, deeds.help_someone, deeds.see, deeds.give)
 ON_RISING = (
     deeds.have_drink,
     deeds.eat,
@@ -163,11 +163,11 @@ ON_RISING = (
     deeds.clean,
     deeds.walk,
     deeds.study,
-    events.open_or_close,
+    deeds.open_or_close,
 )
 LIMITS: tuple[tuple[Expression, tuple[Make, ...]], ...] = (
-    (BEFORE, (events.go_to_bed, deeds.eat, deeds.cook)),
-    (AFTER, (events.get_up, deeds.eat, events.work)),
+    (BEFORE, (deeds.go_to_bed, deeds.eat, deeds.cook)),
+    (AFTER, (deeds.get_up, deeds.eat, deeds.work)),
 )
 WANT, HAVE_TO = 0.6, 0.3
 """Values of `kind` for `plans`."""
@@ -222,7 +222,7 @@ def if_then(rng: Random, subject: Subject) -> Part:
 def once(rng: Random, subject: Subject) -> Part:
     """Return two events of the past: when Ana arrived at the station, she called her brother."""
     opening_event, sequels = pick(
-        rng, ((events.arrive, ON_ARRIVAL), (events.arrive, ON_ARRIVAL), (events.get_up, ON_RISING))
+        rng, ((deeds.arrive, ON_ARRIVAL), (deeds.arrive, ON_ARRIVAL), (deeds.get_up, ON_RISING))
     )
     condition = clause(subject, opening_event(rng, subject), "past")
     result = clause(subject.again(), pick(rng, sequels)(rng, subject), "past")

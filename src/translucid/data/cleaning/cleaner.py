@@ -146,7 +146,6 @@ class Report:
     """The number of pairs that each rule has rejected, with examples."""
 
     def __init__(self) -> None:
-        """Start at 0."""
         self.pairs = self.kept = 0
         self.rejected: Counter[str] = Counter()
         self.examples: dict[str, list[JudgedPair]] = {}
@@ -196,7 +195,6 @@ class DigestSet:
     """A hash table with open addressing and linear probing; a digest is its own hash."""
 
     def __init__(self) -> None:
-        """Create an empty set."""
         # The size is a power of two, so that a mask finds the slot; 0 is an empty slot.
         self._slots = array("Q", [0]) * 1024
         self._count = 0
@@ -324,14 +322,7 @@ def _gain(right: tuple[float | None, float | None], wrong: tuple[float | None, f
 def judge_by_gain(
     judged: Iterable[JudgedPair], forward: CrossEntropy, backward: CrossEntropy, min_gain: float = MIN_GAIN
 ) -> Iterator[JudgedPair]:
-    """Yield all pairs; reject those that passed the rules but have too small a gain.
-
-    Args:
-        judged: the pairs with the results of the rules.
-        forward: the cross-entropy of a model from source to target, as for `gains`.
-        backward: the cross-entropy of a model from target to source.
-        min_gain: the smallest gain of a pair that is kept.
-    """
+    """Yield all pairs; reject those that passed the rules but have too small a gain, as `gains` returns it."""
     for window in batched(judged, WINDOW):
         accepted = [index for index, judgement in enumerate(window) if not judgement.rule]
         if len(accepted) > 1:  # a single pair can't be compared with another one

@@ -34,7 +34,6 @@ class ContextCorpus:
     """Determines how many sentences precede each pair; without it, as many as there are, up to the limit."""
 
     def __len__(self) -> int:
-        """Return the number of pairs."""
         return len(self.corpus)
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

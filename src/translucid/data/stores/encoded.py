@@ -265,7 +265,6 @@ class EncodedCorpus:
         )
 
     def __len__(self) -> int:
-        """Return the number of pairs."""
         return len(self.source_offsets) - 1
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -317,9 +316,7 @@ class _Side:
 def _original_hashes(pairs: Sequence[Pair], texts: tuple[list[str], list[str]]) -> NDArray[np.uint64]:
     """Return the hashes of the sources and the targets of pairs as they were read, [2, pairs].
 
-    Args:
-        pairs: the pairs.
-        texts: the sources and the targets of these pairs, and maybe of others.
+    `texts`: the sources and the targets of these pairs, and maybe of others.
     """
     originals = [pair.original or pair for pair in pairs]
     if len(texts[0]) != len(pairs) or originals != pairs:
@@ -357,15 +354,8 @@ def encode_chunks(
 ) -> Iterator[tuple[int, EncodedCorpus]]:
     """Yield for each chunk, in order, its number of pairs, and the encoded pairs that are not too long.
 
-    Args:
-        pairs: the text.
-        tokenizer: the tokenizer of both sides.
-        max_tokens: a pair with more tokens on either side, end token included, is skipped.
-        processes: the number of processes; by default the number of cores. Few chunks are encoded by this process
-            alone. The result does not depend on it.
-        starts: as in `EncodedCorpus.encode`.
-        documents: as in `EncodedCorpus.encode`.
-        hashes: as in `EncodedCorpus.encode`.
+    The arguments are those of `EncodedCorpus.encode`, and the number of processes, by default that of cores. Few chunks
+    are encoded by this process alone. The result does not depend on it.
 
     Raises:
         UserError: a process was killed.

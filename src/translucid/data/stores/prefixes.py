@@ -63,7 +63,6 @@ class PrefixCorpus:
     seed: Sequence[int]
 
     def __len__(self) -> int:
-        """Return the number of pairs."""
         return len(self.pairs)
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -152,11 +151,8 @@ def _shortened(ids: Tensor, lengths: Tensor) -> Tensor:
 def _kept_links(links: LinkedPieces, batch: Batch, target_lengths: Tensor, size: tuple[int, int]) -> LinkedPieces:
     """Return the links of the target pieces that are kept, whose source pieces are all kept.
 
-    Args:
-        links: the links of the whole pairs.
-        batch: the batch of the whole pairs.
-        target_lengths: the number of target pieces that are kept, [B].
-        size: T and S of the shortened batch.
+    `links` and `batch` are of the whole pairs; `target_lengths` [B]: the number of target pieces that are kept; `size`:
+    T and S of the shortened batch.
     """
     positions, source = links.positions // batch.source.shape[1], links.positions % batch.source.shape[1]
     pair, target = positions // batch.labels.shape[1], positions % batch.labels.shape[1]
@@ -176,14 +172,7 @@ class VariedPrefixes:
         *,
         with_links: bool,
     ) -> None:
-        """Store the arguments.
-
-        Args:
-            pairs: the whole pairs, with word links.
-            share: the share of the pairs to cut.
-            indivisible: source ids: a pair that contains one of them stays whole.
-            with_links: whether batches have the word links.
-        """
+        """Store the arguments of `PrefixCorpus`; `with_links`: whether batches have the word links."""
         self.pairs, self.share, self.indivisible, self.with_links = pairs, share, indivisible, with_links
 
     def draw(self, seed: Sequence[int]) -> PrefixCorpus:

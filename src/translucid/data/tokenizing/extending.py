@@ -17,15 +17,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
-from importlib import import_module
 from itertools import chain, islice, pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import sentencepiece
 
 from bitext.pair import Pair
 from translucid.data.tokenizing.normalization import Characters, described, normalizer_of, normalizer_without
-from translucid.data.tokenizing.pieces import SPACE, sanitized
+from translucid.data.tokenizing.pieces import SPACE, parsed, sanitized
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL, TAG
 
@@ -122,7 +121,7 @@ def parts_of_new(
 
 def _parts_of_new(original: bytes, extended: bytes, language_pieces: list[str]) -> list[list[int]]:
     """Return the ids in a SentencePiece model of the parts of each piece that another model has in addition."""
-    proto = _parsed(original)
+    proto = parsed(original)
     # A piece in the middle of a word has no space before it.
     proto.normalizer_spec.add_dummy_prefix = proto.normalizer_spec.remove_extra_whitespaces = False
     old_processor = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
@@ -142,7 +141,6 @@ def _parts_of_new(original: bytes, extended: bytes, language_pieces: list[str]) 
 
 
 def _without_accents(text: str) -> str:
-    """Return the letters of a text without their marks."""
     return "".join(
         character for character in unicodedata.normalize("NFD", text) if not unicodedata.combining(character)
     )
@@ -170,7 +168,7 @@ def _with_pieces(model: bytes, pieces: Sequence[str], matched: Sequence[str]) ->
     # SentencePiece always matches a user-defined piece, and never an unused one, which only has an id.
     types: dict[str, Kind] = dict.fromkeys(pieces, "UNUSED")
     types.update(dict.fromkeys(matched, "USER_DEFINED"))
-    lowest = min(piece.score for piece in _parsed(model).pieces)
+    lowest = min(piece.score for piece in parsed(model).pieces)
     new_pieces = []
     for number, piece in enumerate(pieces, 1):
         new_pieces.append(NewPiece(piece, lowest - number, types[piece]))
@@ -179,7 +177,7 @@ def _with_pieces(model: bytes, pieces: Sequence[str], matched: Sequence[str]) ->
 
 def appended(model: bytes, pieces: Iterable[NewPiece]) -> bytes:
     """Return a SentencePiece model with more pieces after all others."""
-    proto = _parsed(model)
+    proto = parsed(model)
     for piece, score, kind in pieces:
         proto.pieces.add(piece=piece, score=score, type=getattr(proto.SentencePiece, kind))
     proto.trainer_spec.vocab_size = len(proto.pieces)
@@ -189,7 +187,7 @@ def appended(model: bytes, pieces: Iterable[NewPiece]) -> bytes:
 
 def with_normalizer(model: bytes, normalizer: sentencepiece.SentencePieceNormalizer) -> bytes:
     """Return a SentencePiece model with the rules of another normalization of characters."""
-    proto, rules = _parsed(model), _parsed(normalizer.serialized_model_proto())
+    proto, rules = parsed(model), parsed(normalizer.serialized_model_proto())
     proto.normalizer_spec.name = "user_defined"
     proto.normalizer_spec.precompiled_charsmap = rules.normalizer_spec.precompiled_charsmap
     content: bytes = proto.SerializeToString()
@@ -198,15 +196,8 @@ def with_normalizer(model: bytes, normalizer: sentencepiece.SentencePieceNormali
 
 def is_bpe(model: bytes) -> bool:
     """Whether a SentencePiece model merges pairs instead of comparing probabilities."""
-    spec = _parsed(model).trainer_spec
+    spec = parsed(model).trainer_spec
     return bool(spec.model_type == spec.BPE)
-
-
-def _parsed(model: bytes) -> Any:
-    """Return the protocol buffer of a SentencePiece model."""
-    proto = import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
-    proto.ParseFromString(model)
-    return proto
 
 
 MAX_LENGTH = 16
@@ -286,7 +277,6 @@ def _preserving(model: bytes, texts: Iterable[str], other_texts: Iterable[str], 
 
 
 def _scores(model: bytes) -> dict[str, float]:
-    """Return the score of each piece."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     ids = list(range(processor.get_piece_size()))
     return dict(zip(processor.id_to_piece(ids), processor.get_score(ids), strict=True))
@@ -303,7 +293,6 @@ def _missing_characters(model: bytes, texts: Sequence[str]) -> list[str]:
 
 
 def _segment(model: bytes, texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the pieces of each text."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     remaining = map(sanitized, texts)
     while batch := list(islice(remaining, _BATCH_SIZE)):

@@ -40,12 +40,6 @@ _VARIANTS = (
 """Presentation forms such as ligatures, for old character sets and typesetting; they are not part of spelling."""
 
 
-@lru_cache(1 << 16)
-def normalized(character: str, rule: str) -> str:
-    """Return a character as one of SentencePiece's rules normalizes it."""
-    return _normalizer(rule).normalize(character)
-
-
 @lru_cache
 def _normalizer(rule: str) -> sentencepiece.SentencePieceNormalizer:
     return sentencepiece.SentencePieceNormalizer(
@@ -57,7 +51,6 @@ class Characters:
     """The counts of the non-ASCII characters of a text."""
 
     def __init__(self) -> None:
-        """Create empty counts."""
         self.counts: Counter[str] = Counter()
 
     def add(self, text: str) -> None:
@@ -68,13 +61,11 @@ class Characters:
 
     def changed(self, rule: str) -> dict[str, int]:
         """Return the characters that a normalization changes, with their counts, the most frequent first."""
-        preserved: Collection[str] = ()
-        if rule == ADAPTIVE:
-            rule, preserved = BASE, self.preserved()
-        changed = {}
-        for character, count in self.counts.most_common():
-            if not character.isascii() and character not in preserved and normalized(character, rule) != character:
-                changed[character] = count
+        if rule != ADAPTIVE:
+            return self.changed_by(_normalizer(rule))
+        changed = self.changed(BASE)
+        for character in self.preserved(changed):
+            del changed[character]
         return changed
 
     def changed_by(self, normalizer: sentencepiece.SentencePieceNormalizer) -> dict[str, int]:

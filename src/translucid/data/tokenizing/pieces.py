@@ -61,8 +61,7 @@ class ListedPieces(sentencepiece.SentencePieceProcessor):
     @classmethod
     def of(cls, model: bytes) -> ListedPieces | None:
         """Return the pieces of a serialized SentencePiece model if its kind is a list, and otherwise None."""
-        proto: Any = import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
-        proto.ParseFromString(model)
+        proto = parsed(model)
         if proto.trainer_spec.model_type not in (proto.trainer_spec.WORD, proto.trainer_spec.CHAR):
             return None
         return cls(model, [piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.USER_DEFINED])
@@ -87,6 +86,13 @@ class ListedPieces(sentencepiece.SentencePieceProcessor):
         return pieces
 
 
+def parsed(model: bytes) -> Any:
+    """Return the protocol buffer of a SentencePiece model."""
+    proto = import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
+    proto.ParseFromString(model)
+    return proto
+
+
 def sanitized(text: str) -> str:
     """Return text that SentencePiece accepts: without its sign for a space and without lone surrogates.
 
@@ -100,13 +106,7 @@ def sanitized(text: str) -> str:
 def named_pieces(
     processor: sentencepiece.SentencePieceProcessor, ids: Sequence[int], text: str | None = None
 ) -> list[str]:
-    """Return pieces as they are written in the vocabulary.
-
-    Args:
-        processor: the SentencePiece model with the vocabulary.
-        ids: ids of any pieces.
-        text: the text that they encode, if unknown pieces should be shown as they are in the text.
-    """
+    """Return pieces as they are written in the vocabulary; the arguments are those of `Tokenizer.source_pieces`."""
     numbers = [int(i) for i in ids]
     pieces = [processor.id_to_piece(i) for i in numbers]
     if text is None or SPECIAL.unknown not in numbers:

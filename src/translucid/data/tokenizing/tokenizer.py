@@ -377,9 +377,7 @@ class Tokenizer:
     def mask(self, text: str, patterns: Sequence[str] = ()) -> Masked:
         """Return a text with such pieces in place of its placeholders, if the vocabularies have them.
 
-        Args:
-            text: the text.
-            patterns: those of a user for further parts (`data.protected`).
+        `patterns`: those of a user for further parts (`data.protected`).
         """
         return mask(text, patterns) if self.has_placeholders else Masked(text, {})
 
@@ -412,9 +410,7 @@ class Tokenizer:
     def source_pieces(self, ids: Sequence[int], text: str | None = None) -> list[str]:
         """Return the pieces of source ids as they are written in the vocabulary, `▁` for a space.
 
-        Args:
-            ids: ids of any pieces.
-            text: the text that they encode, if unknown pieces should be shown as they are in the text.
+        `text`: the text that they encode, if unknown pieces should be shown as they are in the text.
         """
         return named_pieces(self._source, ids, text)
 

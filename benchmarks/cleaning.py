@@ -36,7 +36,7 @@ from pathlib import Path
 
 from bitext.pair import Pair
 from translucid.cli.data import surprise_of
-from translucid.data.cleaning.cleaner import Cleaner, CorpusReader, CrossEntropy, judge_by_gain
+from translucid.data.cleaning import Cleaner, CorpusReader, CrossEntropy, judge_by_gain
 from translucid.data.readers.corpus import read_pairs
 
 SHARE, SHARE_OF_TWO = 0.02, 0.05

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 from bitext.pair import Pair
 from translucid.data import Cleaner
-from translucid.data.cleaning.rules import Profile
+from translucid.data.cleaning import Profile
 from translucid.data.readers.corpus import PlacedPair
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console

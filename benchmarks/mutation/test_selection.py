@@ -13,7 +13,7 @@ from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, changed_lines, 
     [
         ("bitext/documents/tag_projection.py", "tests/documents/test_tag_projection.py"),
         ("bitext/documents/strings/table.py", "tests/documents/test_strings.py"),  # named after the folder
-        ("data/cleaning/rules.py", "tests/data/test_cleaning.py"),
+        ("data/cleaning.py", "tests/data/test_cleaning.py"),
         ("data/readers/texts.py", "tests/data/test_texts.py"),
         ("serving/live_sessions.py", "tests/serving/test_documented_limits.py"),  # imports it, from the package
     ],

@@ -70,7 +70,7 @@ def test_invalid_options_are_reported_before_any_work(call, noisy, tmp_path, mon
 
 
 def test_an_interruption_keeps_finished_lines(call, noisy, tmp_path, monkeypatch):
-    from translucid.data.cleaning.cleaner import Report
+    from translucid.data.cleaning import Report
 
     add = Report.add
 

@@ -61,7 +61,7 @@ def test_every_other_training_command_saves_and_returns_its_exit_code(
         (["evaluate", "RUN", "--test", "PAIRS"], "translucid.api.evaluation.scoring.score"),
         (["translate", "RUN", "--input", "TEXT"], "translucid.jobs.running.run"),
         (["tune", "speed", "RUN"], "translucid.engines.tuning.find_fastest"),
-        (["data", "clean", "PAIRS", "--out", "OUT.tsv"], "translucid.data.cleaning.cleaner.Cleaner"),
+        (["data", "clean", "PAIRS", "--out", "OUT.tsv"], "translucid.data.cleaning.Cleaner"),
         (["export", "RUN", "OUT"], "translucid.api.translator.Translator.load"),
     ],
 )

@@ -10,19 +10,21 @@ import pytest
 
 from bitext.pair import Pair
 from translucid.corpora.phrasebook import generate
-from translucid.data.cleaning.cleaner import (
+from translucid.data.cleaning import (
     RULES,
+    SLACK,
     Cleaner,
     CorpusReader,
     DigestSet,
     JudgedPair,
+    Profile,
     Report,
     alike_text,
     gains,
+    guess_language,
     judge_by_gain,
     row,
 )
-from translucid.data.cleaning.rules import SLACK, Profile, guess_language
 from translucid.data.readers.corpus import PlacedPair
 from translucid.data.statistics import digest
 

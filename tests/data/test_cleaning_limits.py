@@ -5,19 +5,23 @@ import math
 import pytest
 
 from bitext.pair import Pair
-from translucid.data.cleaning import rules
-from translucid.data.cleaning.cleaner import (
+from translucid.data import cleaning
+from translucid.data.cleaning import (
     Cleaner,
     CorpusReader,
     JudgedPair,
+    Profile,
     Report,
     alike_text,
     column,
     gains,
+    guess_language,
     judge_by_gain,
+    known_language,
+    log_ratio,
     row,
+    rules,
 )
-from translucid.data.cleaning.rules import Profile, guess_language, known_language, log_ratio
 from translucid.data.filtering import Filter, reservoir_sample
 from translucid.data.readers.corpus import PlacedPair
 from translucid.ground.errors import UserError
@@ -26,7 +30,7 @@ LATIN = frozenset({"LATIN"})
 
 
 def rule(name, *, languages=("en", "es"), scripts=(LATIN, LATIN), ratio=0.0, spread=math.inf, **limits):
-    return rules.rules(Profile(languages, scripts, ratio, spread), Filter(**limits))[name]
+    return rules(Profile(languages, scripts, ratio, spread), Filter(**limits))[name]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,7 @@ def rule(name, *, languages=("en", "es"), scripts=(LATIN, LATIN), ratio=0.0, spr
 )
 def test_how_much_more_probable_another_language_must_be(monkeypatch, letters, right, best, other, expected):
     probabilities = {"en": right, "fr": 0.5, "es": other, "de": best}
-    monkeypatch.setattr(rules, "language_probabilities", lambda text: probabilities)
+    monkeypatch.setattr(cleaning, "language_probabilities", lambda text: probabilities)
     message = f"source looks like {expected}, not like en" if expected else ""
     assert rule("language")(Pair(f"1 {'x' * letters}.", "")) == message
     swapped = Pair("", "x " * letters)
@@ -62,7 +66,7 @@ def test_how_much_more_probable_another_language_must_be(monkeypatch, letters, r
 
 def test_a_language_is_recognized_in_the_words_of_one_side_alone(monkeypatch):
     texts = []
-    monkeypatch.setattr(rules, "language_probabilities", lambda text: texts.append(text) or {"en": 1, "es": 1})
+    monkeypatch.setattr(cleaning, "language_probabilities", lambda text: texts.append(text) or {"en": 1, "es": 1})
     shared = "Berlin"
     assert not rule("language")(Pair(f"{shared} is large {{name}} {'x' * 3000}", "BERLIN es muy grande"))
     assert texts[-2].split() == ["is", "large", "x" * (2000 - len(" is large   "))]
@@ -187,7 +191,7 @@ def test_the_profile_of_a_sample(monkeypatch):
         groups.append(text)
         return {"en": 0.1, "de": 0.9} if "d" in text else {"en": 0.6, "de": 0.4}
 
-    monkeypatch.setattr(rules, "language_probabilities", probabilities)
+    monkeypatch.setattr(cleaning, "language_probabilities", probabilities)
     texts = [f"d{number}" for number in range(40)] + [f"e{number}" for number in range(40, 2100)]
     assert guess_language(texts) == "en" and groups == [" ".join(texts[at : at + 20]) for at in range(0, 2000, 20)]
     assert guess_language(texts[:45]) == "de"

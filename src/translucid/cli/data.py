@@ -29,7 +29,7 @@ from translucid.ground.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from bitext.pair import Pair
-    from translucid.data.cleaning.cleaner import CrossEntropy, JudgedPair, Report
+    from translucid.data.cleaning import CrossEntropy, JudgedPair, Report
     from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics
 
 
@@ -104,7 +104,7 @@ def clean(
 
         translucid data clean train.tsv --out clean.tsv --exclude dev.tsv test.tsv
     """
-    from translucid.data.cleaning.cleaner import MIN_GAIN, MODEL, RULES, Cleaner, CorpusReader, judge_by_gain
+    from translucid.data.cleaning import MIN_GAIN, MODEL, RULES, Cleaner, CorpusReader, judge_by_gain
     from translucid.data.readers.corpus import read_pairs
 
     without, forward, backward = rules.without or [], models.forward, models.backward
@@ -155,7 +155,7 @@ def _sort(
     judgements: Iterator[JudgedPair], clean_file: Path, rejected_file: Path, count: int, log: Console
 ) -> tuple[Report, KeyboardInterrupt | None]:
     """Write each pair to one of two files. After Ctrl-C, the files hold the pairs judged so far."""
-    from translucid.data.cleaning.cleaner import Report, column, row
+    from translucid.data.cleaning import Report, column, row
 
     report = Report()
     with (

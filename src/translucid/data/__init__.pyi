@@ -1,7 +1,7 @@
 from translucid.data.batching import Batch as Batch
 from translucid.data.batching import batches as batches
 from translucid.data.batching import bucketed_batches as bucketed_batches
-from translucid.data.cleaning.cleaner import Cleaner as Cleaner
+from translucid.data.cleaning import Cleaner as Cleaner
 from translucid.data.document_context import Source as Source
 from translucid.data.document_context import lines_before as lines_before
 from translucid.data.near_copies import Overlap as Overlap

@@ -34,12 +34,7 @@ def is_(
 ) -> Part:
     """Return what, how or where a person is: she is tall (es), he is tired (está), I am hungry (tengo hambre).
 
-    Args:
-        rng: the random generator.
-        subject: the person.
-        negative: whether the clause is negated; None leaves it to chance.
-        question: whether it is a question.
-        opener: words before the clause.
+    With `negative` None, chance decides whether the clause is negated.
     """
     if negative is None:
         negative = not question and rng.random() < 0.12

@@ -44,15 +44,9 @@ def likes(
     negative: bool | None = None,
     question: bool = False,
 ) -> Part:
-    """Return what someone likes: I like soccer, tennis and also going to the beach.
+    """Return what someone likes, in a list of `length`: I like soccer, tennis and also going to the beach.
 
-    Args:
-        rng: the random generator.
-        subject: the person.
-        length: the number of things in the list, at least 1.
-        past: whether the clause may be in the past.
-        negative: whether the clause is negated; None leaves it to chance.
-        question: whether it is a question.
+    The clause may be in the past only if `past`. With `negative` None, chance decides whether it is negated.
     """
     verb = weighted(rng, ((0.72, verbs.LIKE), (0.2, verbs.LOVE), (0.08, verbs.INTEREST)))
     if negative is None:
@@ -187,12 +181,7 @@ def _with_relative_clause(rng: Random, subject: Subject) -> Part:
 
 
 def hurts(rng: Random, subject: Subject) -> Part:
-    """Return a clause about a pain: my head hurts, me duele la cabeza.
-
-    Args:
-        rng: the random generator.
-        subject: I, you, he or she.
-    """
+    """Return a clause about a pain: my head hurts, me duele la cabeza. The subject is I, you, he or she."""
     owner = {"I": "my", "you": "your", "he": "his", "she": "her"}[subject.pronoun]
     pronoun, hurt = INDIRECT[subject.person], verbs.HURT.finite["present"]
     if rng.random() < 0.35:

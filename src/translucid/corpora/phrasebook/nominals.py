@@ -262,12 +262,7 @@ def thing(
 ) -> Part:
     """Return a countable object: a book, the red car, my keys, two shirts, these shoes.
 
-    Args:
-        rng: the random generator.
-        nouns: the nouns.
-        qualities: adjectives that suit them.
-        owned: whether it may have an owner (my keys, Ana's car).
-        many: the probability of a plural.
+    Only with `owned` it may have an owner (my keys, Ana's car). `many` is the probability of a plural.
     """
     noun = pick(rng, nouns)
     plural = rng.random() < many

@@ -49,13 +49,8 @@ def does(
 ) -> Part:
     """Return what someone does: I always eat bread, Ana will go to the beach tomorrow.
 
-    Args:
-        rng: the random generator.
-        subject: the subject.
-        mode: the mode of `clause`; empty leaves it to chance.
-        maker: the kind of activity.
-        timed: the probability of an adverbial of time; 0 also excludes adverbs of frequency.
-        negative: whether the clause is negated; None leaves it to chance.
+    Chance decides on an empty `mode` (of `clause`) and on `negative` if None. `timed` is the probability of an
+    adverbial of time; 0 also excludes adverbs of frequency.
     """
     mode = mode or weighted(rng, MODES)
     if negative is None:
@@ -120,14 +115,9 @@ def plans(
 ) -> Part:
     """Return what someone wants, has, needs or would like to do.
 
-    Args:
-        rng: the random generator.
-        subject: the subject.
-        maker: the kind of activity.
-        negative: whether the clause is negated; None leaves it to chance.
-        kind: the verb: below 0.18 would like, below 0.5 have to, then want, need, prefer. A negative number leaves it
-            to chance, and only then the clause may be in the past.
-        timed: the probability of an adverbial of time.
+    Chance decides on `negative` if None, and on the verb if `kind` is negative; only then it may be in the past.
+    `kind` below 0.18: would like, below 0.5: have to, then want, need, prefer. `timed`: the probability of an
+    adverbial of time.
     """
     predicate = maker(rng, subject)
     if negative is None:

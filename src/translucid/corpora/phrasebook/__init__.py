@@ -1,6 +1,7 @@
-"""The built-in corpus: a grammar that generates English–Spanish sentence pairs with gold word alignments."""
+"""The built-in corpus: a grammar that generates English–Spanish pairs with gold word alignments, or passages."""
 
+from .discourse import Passage, generate_passages
 from .generation import generate, split_of
 from .text import Phrase
 
-__all__ = ["Phrase", "generate", "split_of"]
+__all__ = ["Passage", "Phrase", "generate", "generate_passages", "split_of"]

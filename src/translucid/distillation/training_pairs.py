@@ -33,8 +33,7 @@ from bitext.languages import Languages
 from bitext.pair import Pair
 from bitext.readers.lines import BadLine, one_space
 from bitext.words import normalized_text
-from translucid.data.cleaning.cleaner import Cleaner, DigestSet
-from translucid.data.cleaning.rules import SAMPLE, Profile, guess_language, known_language
+from translucid.data.cleaning import SAMPLE, Cleaner, DigestSet, Profile, guess_language, known_language
 from translucid.data.filtering import Skipped, reservoir_sample
 from translucid.data.readers.corpus import PlacedPair, read_lines
 from translucid.data.readers.texts import read_texts

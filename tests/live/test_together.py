@@ -117,6 +117,11 @@ def test_placeholders_stay_whole(tmp_path):
     by_piece = dict(zip(reading["pieces"], reading["words"], strict=True))
     assert by_piece["a@b.org"] == 7 and by_piece["%s"] == 9
     assert_ordinary(translator, text, "alignatt")
+    # Nothing is decided within a placeholder or a tag that has spaces.
+    text = 'Dear {{ a. b }}, see <a href="x y">the dog</a> if 1 < 2 now.'
+    (sentence,) = live(translator, text, lag=0).record["sentences"]
+    assert [int(heard) for heard in sentence["heard"]] == [1, 5, 6, 9, 10, 11, 12, 13, 14, 15]
+    assert not any(part["text"].count("{{") != part["text"].count("}}") for part in sentence["written"])
 
 
 def test_terms_are_annotated_or_refused(tmp_path, small_run):

@@ -17,7 +17,7 @@ from translucid.live.continuation import AttentionRows, Continuations, TargetVoc
 from translucid.live.kinds import PolicyName
 from translucid.live.policies import Floats, policy_of
 from translucid.live.sentence import LiveSentence, delays_of
-from translucid.live.words import ends_sentence
+from translucid.live.words import ends_sentence, within_span
 from translucid.runs.configuration import LiveSettings, checked
 
 if TYPE_CHECKING:
@@ -170,7 +170,9 @@ class LiveSession:
             await self._end()
             sentence = self._sentence()
         text = text_of([*sentence.words, word])
-        if self.options.split and ends_sentence(text, self.translator.languages[0]):
+        if self.translator.tokenizer.has_placeholders and within_span(text):
+            sentence.words.append(word)  # what stands in for it is known when it is complete
+        elif self.options.split and ends_sentence(text, self.translator.languages[0]):
             await self._end(word)
         else:
             await sentence.hear(word)

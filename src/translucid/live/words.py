@@ -5,14 +5,28 @@ Whether a sentence ends is decided by the words read so far, so it does not depe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bitext.words import stands_alone
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
 
+SPAN = 200
+"""The most characters of a placeholder or a tag that is awaited."""
+_BEGUN = re.compile(r"(?:<[A-Za-z/!?%][^<>]*|\{[^{}]*)\Z")
+"""The beginning of a placeholder such as `{{ name }}`, or of a tag."""
 _NEXT = " A"
 """A space and a word that could begin the next sentence."""
+
+
+def within_span(text: str) -> bool:
+    """Return whether a text ends within a placeholder or a tag, which may have spaces.
+
+    >>> within_span("Dear {{ first"), within_span('see <a href="x"'), within_span("Dear {{ first }}, I <3 you")
+    (True, True, False)
+    """
+    return _BEGUN.search(text, max(0, len(text) - SPAN)) is not None
 
 
 def ends_sentence(text: str, language: str | None) -> bool:

@@ -7,10 +7,12 @@ import asyncio
 import contextlib
 import json
 import random
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import websockets
 
@@ -22,8 +24,8 @@ from translucid.serving.live_sessions import SHARE
 START = {"source": "en", "target": "es", "policy": "alignatt", "lag": 2}
 HEALTHY_SECONDS = 1.0
 """The maximum time until `/health` answers."""
-UNREAD_SECONDS = 60.0
-"""The time within which a client that reads nothing is disconnected; the server's limit is 20 seconds."""
+UNREAD_SECONDS = 300.0
+"""The time within which a client that reads nothing is disconnected: 20 seconds after all buffers are full."""
 OTHERS = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 """The addresses of attackers, each of which counts as a client of its own."""
 
@@ -33,22 +35,22 @@ def connect(server: Server, host: str = "127.0.0.1", **options: Any) -> websocke
     return websockets.connect(address, local_addr=(host, 0), open_timeout=60, close_timeout=1, **options)
 
 
-async def said(socket: websockets.ClientConnection, **message: Any) -> dict[str, Any]:
-    await socket.send(json.dumps(message))
-    answer: dict[str, Any] = json.loads(await asyncio.wait_for(socket.recv(), 120))
+async def said(client: websockets.ClientConnection, **message: Any) -> dict[str, Any]:
+    await client.send(json.dumps(message))
+    answer: dict[str, Any] = json.loads(await asyncio.wait_for(client.recv(), 120))
     return answer
 
 
 async def translated(server: Server, line: str, draw: random.Random | None = None) -> str:
     """Translate a line by a session of its own; with `draw`, in random parts."""
-    async with connect(server) as socket:
-        await said(socket, **START)
+    async with connect(server) as client:
+        await said(client, **START)
         text, written = line, ""
         while text and draw:
             size = draw.randint(1, 12)
-            written += (await said(socket, text=text[:size])).get("text", " an error")
+            written += (await said(client, text=text[:size])).get("text", " an error")
             text = text[size:]
-        return written + (await said(socket, text=text, finish=True)).get("text", " an error")
+        return written + (await said(client, text=text, finish=True)).get("text", " an error")
 
 
 async def speak(server: Server, expected: dict[str, str], draw: random.Random, finding: Finding) -> None:
@@ -62,24 +64,24 @@ async def speak(server: Server, expected: dict[str, str], draw: random.Random, f
 
 async def drop(server: Server, expected: dict[str, str], draw: random.Random, finding: Finding) -> None:
     """Send a few messages, and disconnect without a word."""
-    async with connect(server, draw.choice(OTHERS)) as socket:
-        await socket.send(json.dumps({**START, "record": True}))
+    async with connect(server, draw.choice(OTHERS)) as client:
+        await client.send(json.dumps({**START, "record": True}))
         for _ in range(draw.randint(0, 5)):
-            await socket.send(json.dumps({"text": draw.choice(list(expected)) + " ", "finish": draw.random() < 0.3}))
+            await client.send(json.dumps({"text": draw.choice(list(expected)) + " ", "finish": draw.random() < 0.3}))
         await asyncio.sleep(draw.random() / 10)
-        socket.transport.abort()
+        client.transport.abort()
 
 
 async def flood(server: Server, expected: dict[str, str], draw: random.Random, finding: Finding) -> None:
     """Begin more sessions than a client may have, and send too much and nonsense."""
     async with contextlib.AsyncExitStack() as stack:
-        sockets = await asyncio.gather(
+        clients = await asyncio.gather(
             *(stack.enter_async_context(connect(server, draw.choice(OTHERS))) for _ in range(SHARE))
         )
-        for socket in sockets:
+        for client in clients:
             message = draw.choice([START, {"text": "early"}, [], {**START, "lag": -1}, {**START, "beam": 10**9}])
-            await socket.send(json.dumps(message))
-            await socket.send(json.dumps({"text": "many words " * draw.choice([1, 10, 100_000])}))
+            await client.send(json.dumps(message))
+            await client.send(json.dumps({"text": "many words " * draw.choice([1, 10, 100_000])}))
 
 
 async def grow(server: Server, expected: dict[str, str], draw: random.Random, finding: Finding) -> None:
@@ -115,8 +117,11 @@ def stranger_grows(server: Server, name: str, line: str) -> None:
 
 async def read_nothing(server: Server, lines: list[str]) -> bool:
     """Send texts and read no answer; return whether the server disconnects."""
-    address = server.address.removeprefix("http://").rpartition(":")
-    reader, writer = await asyncio.open_connection(address[0], int(address[2]), limit=1, local_addr=(OTHERS[1], 0))
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that little is received without being read
+    connection.bind((OTHERS[1], 0))
+    connection.connect((urlsplit(server.address).hostname, urlsplit(server.address).port))
+    reader, writer = await asyncio.open_connection(sock=connection, limit=4096)
     writer.write(b"GET /live HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")
     writer.write(b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
     await reader.readuntil(b"\r\n\r\n")
@@ -185,8 +190,8 @@ async def attack(server: Server, seconds: float, finding: Finding) -> None:
     for host in ("127.0.0.1", *OTHERS):  # a session that was left would have the place of one of these
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(SHARE):
-                socket = await stack.enter_async_context(connect(server, host))
-                if "error" in (answer := await said(socket, **START)):
+                client = await stack.enter_async_context(connect(server, host))
+                if "error" in (answer := await said(client, **START)):
                     finding.fail(f"sessions are left: {answer['error']}")
                     break
     for line, text in expected.items():

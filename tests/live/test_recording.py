@@ -111,6 +111,14 @@ def test_a_recording_plays_and_shows_what_was_heard_and_what_waited(page):
     assert [word for word, _ in rows(page)] == ["Me", "Me", "gus", "gusta", "fútbol."]
 
 
+def test_a_sentence_that_was_saved_before_its_end_does_not_end(page):
+    sentence = {**SENTENCE, "ended": False, "written": SENTENCE["written"][:1], "target": ["Me"], "delays": [2]}
+    page.set_content(recording_page({**RECORD, "sentences": [sentence]}))
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".step-description")).to_have_text("heard: soccer.; nothing written")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
 def test_each_policy_says_why_a_word_waited(page):
     for policy, reason in REASONS.items():
         page.set_content(recording_page({**RECORD, "policy": policy}))

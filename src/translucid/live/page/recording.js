@@ -9,8 +9,8 @@ export const WORD_MILLISECONDS = 400; // at 150 words a minute
 export function showRecording(root, record) {
   const sentences = record.sentences.filter(({ source }) => source.length);
   const views = sentences.map(wordsOf);
-  const steps = sentences.flatMap(({ source }, index) =>
-    [...source, null].map((word, i) => ({ index, word, heard: i + 1 })),
+  const steps = sentences.flatMap(({ source, ended }, index) =>
+    [...source, ...(ended ? [null] : [])].map((word, i) => ({ index, word, heard: i + 1 })),
   );
   const [playback, figure] = [element("div", {}), element("section", { ariaLabel: "attention" })];
   /** @type {Staircase | null} */

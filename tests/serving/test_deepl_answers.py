@@ -120,6 +120,13 @@ def test_fields_that_change_nothing(client, translation_of, fields):
     assert translate(client, **fields) == [{"detected_source_language": "EN", "text": translation_of("I sing")}]
 
 
+def test_a_text_that_is_not_split_goes_to_the_model_unchanged(client, run):
+    address = "https://example.org"  # otherwise copied
+    (row,) = translate(client, text=[address], split_sentences="0")
+    (unsplit,) = Translator.load(run).stream([address], split=False)
+    assert row["text"] == unsplit.text != address
+
+
 def parsed(**fields):
     context = SimpleNamespace(options=ServerOptions())
     return deepl.TranslateFields.of({"text": "a", "target_lang": "ES", "tag_handling": "xml", **fields}, context)

@@ -23,7 +23,7 @@ from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import Finding, output_of, train, translucid
 from tests.probes.grown import SEEDS, faults
 from tests.probes.hostile.runner import SHARES, run_all
-from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TEXT
+from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TUNED
 from translucid import __version__
 from translucid.ground.atomic import write_atomically
 
@@ -125,9 +125,7 @@ def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:
 
 def starts_killed(work: Path, kills: int, steps: int) -> Finding:
     """Kill a fine-tuning run, and resume it each time."""
-    corpus, base = TEXT.write(work / "pairs"), work / "base"
-    output_of(train(base, corpus, 30))
-    finding = training.kills(work / "starts", kills, steps, corpus=[*corpus, "--init-from", str(base)])
+    finding = training.kills(work / "starts", kills, steps, TUNED)
     finding.trial = "fine-tuning killed (SIGKILL) at random moments, then resumed to its end"
     return finding
 

@@ -137,11 +137,7 @@ def write_sources(request: Request, synthetic: Path | None, file: Path, valid: P
 
 
 def _refuse_other_direction(request: Request, file: Path) -> None:
-    """Check that the first sentences to translate are not in the target language.
-
-    Raises:
-        UserError: they are.
-    """
+    """Check that the first sentences to translate are not in the target language."""
     source, target = map(known_language, request.configuration.data.languages)
     sample = [line.partition("\t")[0] for line in islice(read_lines(file), LANGUAGE_SAMPLE)]
     if source and target and source != target and guess_language(sample) == target:

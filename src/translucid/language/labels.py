@@ -104,11 +104,7 @@ class LabeledDataset:
 
 
 def _refuse_unknown_labels(texts: Sequence[Pair], labels: Sequence[str], file: str | None) -> None:
-    """Check the labels of texts.
-
-    Raises:
-        UserError: a text has no label, or an unknown one.
-    """
+    """Check that each text has one of the labels."""
     for text in texts:
         if not text.target:
             raise UserError(f"no label: {text.source[:60]!r}", file=file, fix="Each text needs one.")

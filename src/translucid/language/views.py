@@ -208,11 +208,7 @@ def _print_words(heading: str, words: HighlightedText) -> None:
 
 
 def _refuse_kind(save: Path | None) -> None:
-    """Check, before any work, that the ending of a file is one of `KINDS`.
-
-    Raises:
-        UserError: it is not.
-    """
+    """Check, before any work, that the ending of a file is one of `KINDS`."""
     if save and save.suffix.lower() not in KINDS:
         raise UserError("is of no kind that a classified text is saved as", file=save, fix=f"End it in {KINDS}.")
 

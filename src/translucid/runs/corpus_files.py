@@ -286,11 +286,7 @@ def _training_corpora(
 
 
 def _refuse_missing(options: DataOptions, needs_training_text: bool) -> None:
-    """Check that there are files, and as many weights as corpora.
-
-    Raises:
-        UserError: something is missing.
-    """
+    """Check that there are files, and as many weights as corpora."""
     if not options.train and needs_training_text:
         raise UserError("there is nothing to train on", fix="Give `train=FILES`, or data.train in the configuration.")
     if options.context and not options.valid:

@@ -151,11 +151,7 @@ def _facts(metadata: dict[str, str], path: Path) -> dict[str, Any]:
 
 
 def _refuse_damage(tensors: Mapping[str, Any], metadata: Mapping[str, str], path: Path) -> None:
-    """Compare the content of a file with its checksum.
-
-    Raises:
-        UserError: they differ.
-    """
+    """Compare the content of a file with its checksum."""
     if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
         raise UserError("is damaged: its content does not match its checksum", file=path, fix=_FIX)
 

@@ -134,11 +134,7 @@ def _yaml(value: object) -> str:
 
 
 def _refuse_other_tokenizers(parsed: Any) -> None:
-    """Check that the scripts tokenize text as a SentencePiece model does.
-
-    Raises:
-        UserError: they would tokenize it differently.
-    """
+    """Check that the scripts tokenize text as a SentencePiece model does."""
     spec, kinds = parsed.normalizer_spec, parsed.SentencePiece
     if parsed.trainer_spec.model_type != parsed.trainer_spec.BPE:
         raise UserError(

@@ -256,6 +256,14 @@ def test_a_string_that_one_cell_keeps_is_translated_in_others():
     assert '<c t="inlineStr"><is><t xml:space="preserve">A DOG</t></is></c>' in filled
 
 
+def test_long_translations_of_the_messages_of_rules_are_cut_off():
+    rule = '<dataValidation errorTitle="Pet" error="No pet"/>'
+    document = read(workbook(f"</sheetData>{rule}<sheetData>", "<si><t>a cat</t></si>"))
+    targets = {i: Target(TaggedText("a" * 300)) for i in range(len(document.segments))}
+    filled = ZipFile(BytesIO(document.filled(targets))).read("xl/worksheets/sheet1.xml").decode()
+    assert f'errorTitle="{"a" * 32}" error="{"a" * 255}"' in filled
+
+
 @pytest.mark.parametrize(
     ("rule", "after"),
     [

@@ -36,7 +36,7 @@ class EncodingOnce:
 
     def encode(self, source: Tensor, *, lengths: Sequence[int] = ()) -> Memory:
         """Return the memory of one source [1, S]."""
-        ids = tuple(source[0].tolist())
+        (ids,) = map(tuple, source.tolist())
         if ids not in self._memories:
             self._memories[ids] = self._model.encode(source, lengths=lengths)
         return self._memories[ids]

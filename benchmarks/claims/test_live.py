@@ -87,3 +87,4 @@ def test_rivals_never_have_less_time():
     assert at_goal(measured) == Setting("alignatt", 2)
     assert rival(measured, Setting("alignatt", 2), "wait-k") == Setting("wait-k", 4)
     assert rival(measured, Setting("alignatt", 2), "edatt") is None
+    assert measured.p_value(Setting("alignatt", 2), Setting("wait-k", 4)) == 1, "their outputs are the same"

@@ -256,6 +256,16 @@ def test_a_string_that_one_cell_keeps_is_translated_in_others():
     assert '<c t="inlineStr"><is><t xml:space="preserve">A DOG</t></is></c>' in filled
 
 
+def test_rules_name_the_first_translation_of_a_value_without_formats():
+    cells = "".join(f'<c t="s"><v>{i}</v></c>' for i in range(3))
+    strings = "<si><r><t>a </t></r><r><rPr><b/></rPr><t>cat</t></r></si><si><t>a cat</t></si><si><t>A cat</t></si>"
+    rule = '<extLst><cfRule text="a cat"/></extLst>'
+    document = read(workbook(f"<row>{cells}</row></sheetData>{rule}<sheetData>", strings))
+    targets = {i: Target(TaggedText(text)) for i, text in enumerate(("rich", "first", "second"))}
+    filled = ZipFile(BytesIO(document.filled(targets))).read("xl/worksheets/sheet1.xml").decode()
+    assert '<cfRule text="first"/>' in filled
+
+
 def test_long_translations_of_the_messages_of_rules_are_cut_off():
     rule = '<dataValidation errorTitle="Pet" error="No pet"/>'
     document = read(workbook(f"</sheetData>{rule}<sheetData>", "<si><t>a cat</t></si>"))

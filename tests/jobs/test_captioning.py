@@ -54,6 +54,12 @@ def test_each_image_has_a_line_and_a_broken_one_is_reported(eyes, folder, tmp_pa
     assert [name for name, _ in lines] == files
     assert [name for name, text in lines if not text] == [str(folder / "train/000002.png")]
     assert "line" in stderr and "000002.png" in stderr and "1 images could not be read" in stderr
+    # Lines that are no names, as of a tar that is given as a list.
+    (tmp_path / "names").write_text(f"a\0b\n{files[0]}\n")
+    assert run(["caption", str(eyes), "--input", str(tmp_path / "names")]) == 2
+    stdout, stderr = capsys.readouterr()
+    assert stdout.splitlines()[-1].split("\t")[0] == files[0]
+    assert "is no name of a file" in stderr
 
 
 def test_a_tar_a_list_and_several_processes_give_the_same(eyes, scenes, tmp_path, forked_workers):

@@ -92,6 +92,8 @@ def _picture_or_error(captioner: Captioner, name: str) -> Picture | UserError:
         return read_image(captioner, name)
     except UserError as error:
         return error
+    except ValueError:  # there is a NUL in it: the lines are no list of names
+        return UserError(f"{name[:100]!r} is no name of a file", fix="Name one image in each line.")
 
 
 def image_names(paths: Sequence[Path]) -> list[str]:

@@ -258,7 +258,8 @@ def test_a_string_that_one_cell_keeps_is_translated_in_others():
 
 def test_rules_name_the_first_translation_of_a_value_without_formats():
     cells = "".join(f'<c t="s"><v>{i}</v></c>' for i in range(3))
-    strings = "<si><r><t>a </t></r><r><rPr><b/></rPr><t>cat</t></r></si><si><t>a cat</t></si><si><t>A cat</t></si>"
+    strings = '<si><r><t xml:space="preserve">a </t></r><r><rPr><b/></rPr><t>cat</t></r></si>'
+    strings += "<si><t>a cat</t></si><si><t>A cat</t></si>"
     rule = '<extLst><cfRule text="a cat"/></extLst>'
     document = read(workbook(f"<row>{cells}</row></sheetData>{rule}<sheetData>", strings))
     targets = {i: Target(TaggedText(text)) for i, text in enumerate(("rich", "first", "second"))}

@@ -107,39 +107,39 @@ def error_rates(inspected: Sequence[Inspected], gold: Sequence[Gold]) -> tuple[f
     return best["weights"], best["content"]
 
 
-def averaged(runs: Sequence[Measured]) -> Measured:
-    """Return the means over seeds."""
-    shares = {}
-    for name in runs[0].shares:
-        shares[name] = AttentionShares(*map(fmean, zip(*(run.shares[name] for run in runs), strict=True)))
-    similarity = [fmean(values) for values in zip(*(run.similarity for run in runs), strict=True)]
-    rates = [fmean(values) for values in zip(*(run.error_rates for run in runs), strict=True)]
-    return Measured(shares, (similarity[0], similarity[1]), (rates[0], rates[1]))
+def mean_of(rows: Iterable[Sequence[float]]) -> list[float]:
+    """Return the means of figures over heads or seeds."""
+    return [fmean(values) for values in zip(*rows, strict=True)]
 
 
-def share_rows(name: str, measured: Measured) -> Iterable[list[str]]:
+def share_rows(name: str, runs: Sequence[Measured]) -> Iterable[list[str]]:
     for kind, label in KINDS.items():
-        if kind not in measured.shares:
+        if kind not in runs[0].shares:
             continue
-        side, attention = kind.split(".")
-        heads = [shares for head, shares in measured.shares.items() if re.match(rf"{side}\.\d+\.{attention}\.", head)]
-        uniform = measured.shares[kind]
-        largest = max(heads, key=lambda shares: shares.ends + shares.punctuation)
-        for title, shares in (
-            ("mean of heads", AttentionShares(*map(fmean, zip(*heads, strict=True)))),
-            ("head with most", largest),
-            ("uniform", uniform),
-        ):
-            percentages = [f"{100 * share:.0f}" for share in shares[:4]]
-            yield [f"{name}, {label}, {title}", *percentages, f"{shares.entropy:.2f}"]
+        titles: dict[str, list[Sequence[float]]] = {"mean of heads": [], "head with most": [], "uniform": []}
+        for run in runs:
+            heads = heads_of(run.shares, kind)
+            titles["mean of heads"].append(mean_of(heads))
+            titles["head with most"].append(max(heads, key=lambda shares: shares.ends + shares.punctuation))
+            titles["uniform"].append(run.shares[kind])
+        for title, seeds in titles.items():
+            *shares, entropy = mean_of(seeds)
+            percentages = [f"{100 * share:.0f}" for share in shares]
+            yield [f"{name}, {label}, {title}", *percentages, f"{entropy:.2f}"]
+
+
+def heads_of(shares: Mapping[str, AttentionShares], kind: str) -> list[AttentionShares]:
+    """Return the shares of the heads of a kind of attention in all layers, such as `decoder.cross`."""
+    side, attention = kind.split(".")
+    return [share for head, share in shares.items() if re.match(rf"{side}\.\d+\.{attention}\.", head)]
 
 
 def page(results: Mapping[str, Sequence[Measured]], sentences: int) -> str:
     shares, effects = [], []
     for name, runs in results.items():
-        mean = averaged(runs)
-        shares += share_rows(name, mean)
-        cells = ["–" if math.isnan(figure) else f"{figure:.3f}" for figure in (*mean.similarity, *mean.error_rates)]
+        shares += share_rows(name, runs)
+        means = mean_of([(*run.similarity, *run.error_rates) for run in runs])
+        cells = ["–" if math.isnan(figure) else f"{figure:.3f}" for figure in means]
         effects.append([name, str(len(runs)), *cells])
     return f"""# Claim 27: where idle attention goes
 

@@ -16,7 +16,7 @@ from translucid.api.inspector import Inspector
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
-from translucid.inspection.explain import explanation
+from translucid.inspection import explain as explanation
 from translucid.layers.variants import Method
 from translucid.runs.run_folder import RunFolder
 

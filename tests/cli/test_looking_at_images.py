@@ -10,7 +10,7 @@ from PIL import Image
 from translucid.captions.captioner import Captioner
 from translucid.captions.scenes.writing import write_corpus
 from translucid.cli.main import run as run_command
-from translucid.inspection.explain import explanation
+from translucid.inspection import explain as explanation
 
 SHAPE = [
     "model.width=8",

@@ -24,10 +24,10 @@ from translucid.captions.options import CaptionerOptions, CaptioningTransformerO
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.maps import forced_log_probs
 from translucid.ground.errors import UserError
+from translucid.inspection import explain as explanation
 from translucid.inspection.explain import (
     Explanation,
     explain,
-    explanation,
     faithfulness,
     integrated_gradients,
     part_count,

@@ -9,7 +9,8 @@ import yaml
 from fastapi.testclient import TestClient
 
 from translucid.api.translator import Translator
-from translucid.inspection.explain import Case, contrast, explain, explanation, faithfulness, random_faithfulness
+from translucid.inspection import explain as explanation
+from translucid.inspection.explain import Case, contrast, explain, faithfulness, random_faithfulness
 from translucid.serving.app import create_app
 from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions

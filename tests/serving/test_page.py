@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
-from translucid.inspection.explain import explanation
+from translucid.inspection import explain as explanation
 
 from .test_clients import address, serving  # noqa: F401
 

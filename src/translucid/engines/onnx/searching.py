@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from bitext.cancellation import between_steps, is_cancellable
@@ -54,6 +53,8 @@ from translucid.ground.special import SpecialTokens
 from translucid.kernels.machine import cores
 
 if TYPE_CHECKING:
+    import onnxruntime
+
     from translucid.decoding.search import TorchEngine
     from translucid.runs.adapters import Adapter
     from translucid.runs.configuration import Configuration
@@ -360,6 +361,8 @@ class State:
 
 
 def _session(file: Path) -> onnxruntime.InferenceSession:
+    import onnxruntime  # of an extra, and the tuning of all engines imports this module
+
     options = onnxruntime.SessionOptions()
     # The operators of a step are too small to be divided; threads search for batches of their own.
     options.intra_op_num_threads = options.inter_op_num_threads = 1

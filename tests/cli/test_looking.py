@@ -172,7 +172,7 @@ def test_evaluate_and_tune_save_the_configuration_of_the_run(call, small_run, go
     assert result.code == 0, result.err
     saved = RunFolder(run).configuration()
     assert saved.alignment != before.alignment
-    assert saved.model_copy(update={"alignment": before.alignment}) == before
+    assert saved.model_copy(update={"alignment": before.alignment, "live": before.live}) == before
     monkeypatch.setattr("translucid.api.fitting.alignment_fitting.FEWEST", 2)
     monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 5)
     # Keep the layer however few pairs it learns from.

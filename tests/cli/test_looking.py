@@ -172,14 +172,15 @@ def test_evaluate_and_tune_save_the_configuration_of_the_run(call, small_run, go
     assert result.code == 0, result.err
     saved = RunFolder(run).configuration()
     assert saved.alignment != before.alignment
-    assert saved.model_copy(update={"alignment": before.alignment, "live": before.live}) == before
+    unchanged = {"alignment": before.alignment, "live": before.live}
+    assert saved.model_copy(update=unchanged) == before
     monkeypatch.setattr("translucid.api.fitting.alignment_fitting.FEWEST", 2)
     monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 5)
     # Keep the layer however few pairs it learns from.
     monkeypatch.setattr("translucid.api.fitting.alignment_fitting.LearnedAlignment.kept", True)
     result = call("tune", "links", run, gold, *languages)
     assert result.code == 0, result.err
-    assert RunFolder(run).configuration().model_copy(update={"alignment": before.alignment}) == before
+    assert RunFolder(run).configuration().model_copy(update=unchanged) == before
 
 
 def test_gold_that_does_not_fit_is_one_clear_line(call, small_run, gold, tmp_path):

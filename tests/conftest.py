@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache, lru_cache
@@ -124,6 +125,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(7_000)
     gc.enable()
+
+
+def pytest_runtest_setup() -> None:
+    """Keep absl, which Keras imports, from closing the file into which pytest captures.
+
+    Its handler closes its stream whenever a server configures logging, unless that is the process's standard error.
+    """
+    if absl := sys.modules.get("absl.logging"):
+        absl.get_absl_handler().python_handler.stream = sys.__stderr__
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ class Slow:
     def __init__(self):
         self.go, self.began, self.batches, self.options = threading.Event(), threading.Event(), [], []
 
-    def stream(self, sources, options):
+    def stream(self, sources, options, *, split=True):
         texts = [source.text for source in sources]
         self.batches.append(texts)
         self.options.append(options)

@@ -132,7 +132,7 @@ def test_the_end_of_a_training_chooses_how_attention_is_read(small_run, tmp_path
     ranked = choose_alignment(run, console=quiet, device="cpu")
     assert RunFolder(run).configuration().alignment == next(iter(ranked))
     rates = [score.error_rate for score in ranked.values()]
-    assert len(rates) == 12 and rates == sorted(rates)
+    assert len(rates) == 16 and rates == sorted(rates)
 
 
 def test_all_commands_with_alignments_use_the_layer(run, small_run, gold, call):
@@ -168,7 +168,7 @@ def test_tags_are_placed_by_the_layer(run):
 def test_evaluate_shows_the_layer_beside_the_attention(run, gold, call):
     result = call("evaluate", run, "--test", gold / "pairs.tsv", "--gold", gold / "links.txt", "--json")
     methods = json.loads(result.out)["alignment"]
-    assert methods[0]["learned"] and len(methods) == 14 and methods[0]["aer"] < methods[-1]["aer"]
+    assert methods[0]["learned"] and len(methods) == 18 and methods[0]["aer"] < methods[-1]["aer"]
     table = call("evaluate", run, "--test", gold / "pairs.tsv", "--gold", gold / "links.txt").out
     (used,) = [line for line in table.splitlines() if "← used" in line]
     assert used.startswith("alignment layer") and "both sides" in used

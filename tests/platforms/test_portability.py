@@ -30,7 +30,7 @@ GUARDED = {
         "/proc/",
         "/sys/",
     },
-    "serving/documents/documents.py": {"os.getuid"},
+    "serving/documents.py": {"os.getuid"},
     "serving/edge/connections.py": {"resource", "socket.TCP_USER_TIMEOUT"},
 }
 """By file, names that Windows lacks and that the file uses only if they exist. Add only guarded uses."""

@@ -174,7 +174,7 @@ def test_a_sentence_with_its_attention(client, translator):
         translator.model.eos,
     ]
     all_maps = client.post("/look", json={**REQUEST, "maps": "all"}).json()["sentences"][0]["pieces"][0]["maps"]
-    assert {row["kind"] for row in all_maps} == {"cross", "encoder", "decoder", "rollout"}
+    assert {row["kind"] for row in all_maps} == {"cross", "encoder", "decoder", "rollout", "content"}
     assert "unknown characters: 足" in second["warnings"]
     empty = client.post("/look", json={**REQUEST, "q": " \n"}).json()
     assert empty == {**answer, "translation": " \n", "sentences": []}

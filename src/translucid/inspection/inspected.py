@@ -18,18 +18,16 @@ from functools import cached_property
 from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import torch
-from rich.table import Table
 from torch import Tensor
 
 from translucid.data.tokenizing.pieces import SEPARATOR
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.maps import chosen_maps, rollout
 from translucid.ground.atomic import write_output
-from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLINGS
 from translucid.inspection.contributions import Contributions, normalized
@@ -47,6 +45,9 @@ from translucid.inspection.words import (
 )
 from translucid.layers.variants import Method
 from translucid.models.protocol import Maps
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def rounded(values: Iterable[float], digits: int) -> list[float]:
@@ -723,6 +724,8 @@ def readers_table(inspected: Inspected) -> Table:
     Raises:
         UserError: the model has no language piece.
     """
+    from translucid.ground.console import table_of  # it imports Rich, which changes Python's random state
+
     table = table_of("head", "language piece", figures=("mean weight",))
     for head, piece, weight in language_readers(inspected)[:MAX_HEADS]:
         table.add_row(head, piece, percent(weight))

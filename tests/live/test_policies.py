@@ -9,7 +9,7 @@ from tests.probes.untrained import untrained_translator
 from translucid.corpora.phrasebook import generate
 from translucid.decoding.maps import forced_pass
 from translucid.live.policies import POLICIES, AlignAtt, EDAtt, LocalAgreement, Proposal, WaitK
-from translucid.live.words import ends_sentence, words_of_pieces
+from translucid.live.sentence import ends_sentence, words_of_pieces
 
 
 def proposal(row, words, heard, word=0, hypothesis=(), earlier=()):

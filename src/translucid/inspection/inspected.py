@@ -526,7 +526,7 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
         flow = inspected.words(inspected.rollout())
         maps.append(_map("flow through all layers (rollout)", "rollout", None, None, flow))
     contributed: dict[str, Any] = {}
-    by_method: dict[str, list[dict[str, Any]]] = {"content": _content_maps(inspected)} if sides else {}
+    by_method = {"content": _content_maps(inspected, maps)} if sides else {}
     if inspected.contributions is not None:
         prefix = inspected.prefix_words()
         contributed = {
@@ -582,16 +582,14 @@ def _layers(inspected: Inspected, kind: str, prefix: str) -> list[dict[str, Any]
     return averages + heads
 
 
-def _content_maps(inspected: Inspected) -> list[dict[str, Any]]:
+def _content_maps(inspected: Inspected, maps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the maps of cross-attention again, on the content of the source only; other columns are 0."""
-    maps = []
-    for shown in [
-        _map("all layers and heads", "cross", None, None, inspected.words()),
-        *_layers(inspected, "cross", ""),
-    ]:
-        words = inspected.words(inspected.cross(shown["layer"], shown["head"], method="content"))
-        maps.append(_map(shown["name"], "content", shown["layer"], shown["head"], words))
-    return maps
+    content = []
+    for shown in maps:
+        if shown["kind"] == "cross":
+            words = inspected.words(inspected.cross(shown["layer"], shown["head"], method="content"))
+            content.append(_map(shown["name"], "content", shown["layer"], shown["head"], words))
+    return content
 
 
 def _by_method(inspected: Inspected, method: Method) -> list[dict[str, Any]]:

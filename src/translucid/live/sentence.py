@@ -1,7 +1,11 @@
-"""One sentence that is translated while it is heard."""
+"""One sentence that is translated while it is heard, and where it ends.
+
+Whether a sentence ends is decided by the words read so far, so it does not depend on the parts in which they arrive.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
@@ -9,14 +13,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bitext.words import SourceWord, text_of, words_of
+from bitext.words import SourceWord, stands_alone, text_of, words_of
+from translucid.data.sentences import split_sentences
 from translucid.data.text_pipeline import Piece, TextPipeline, translatable
 from translucid.data.tokenizing.pieces import MATCH, SPACE, TERM
 from translucid.ground.special import SPECIAL
 from translucid.live import continuation
 from translucid.live.continuation import Continuation, Continuations
 from translucid.live.policies import Evidence, Floats, Policy, Proposal
-from translucid.live.words import words_of_pieces
+
+SPAN = 200
+"""The most characters of a placeholder or a tag that is awaited."""
+_BEGUN = re.compile(r"(?:<[A-Za-z/!?%][^<>]*|\{[^{}]*)\Z")
+"""The beginning of a placeholder such as `{{ name }}`, or of a tag."""
+_NEXT = " A"
+"""A space and a word that could begin the next sentence."""
 
 
 class Reading(NamedTuple):
@@ -362,3 +373,39 @@ def _words_heard(lead: str, pieces: Sequence[str], heard: int) -> list[int]:
         if pieces[position] == TERM.source:  # the mark before a term belongs to it
             numbers[position] = numbers[position + 1]
     return [min(number, heard - 1) for number in numbers]
+
+
+def within_span(text: str) -> bool:
+    """Return whether a text ends within a placeholder or a tag, which may have spaces.
+
+    >>> within_span("Dear {{ first"), within_span('see <a href="x"'), within_span("Dear {{ first }}, I <3 you")
+    (True, True, False)
+    """
+    return _BEGUN.search(text, max(0, len(text) - SPAN)) is not None
+
+
+def ends_sentence(text: str, language: str | None) -> bool:
+    """Return whether a sentence may end after a text: the next word would begin another one.
+
+    >>> ends_sentence("I met Mr.", "en"), ends_sentence("It costs 3.5", "en"), ends_sentence("I like it.", "en")
+    (False, False, True)
+    """
+    *_, (last, _) = split_sentences(text + _NEXT, language)
+    return last == _NEXT.strip()
+
+
+def words_of_pieces(pieces: Sequence[str]) -> list[int]:
+    """Return for each piece of a text the word in which it ends, from 0.
+
+    >>> words_of_pieces(["▁I", "▁lik", "e", "▁我爱"])
+    [0, 1, 1, 3]
+    """
+    numbers, count, within = [], 0, False
+    for piece in pieces:
+        for character in piece.replace(SPACE, " "):
+            alone = stands_alone(character)
+            if not character.isspace() and (alone or not within):
+                count += 1
+            within = not (alone or character.isspace())
+        numbers.append(max(count - 1, 0))
+    return numbers

@@ -16,8 +16,7 @@ from translucid.ground.option_group import OptionGroup
 from translucid.live.continuation import AttentionRows, Continuations, TargetVocabulary
 from translucid.live.kinds import PolicyName
 from translucid.live.policies import Floats, policy_of
-from translucid.live.sentence import LiveSentence, delays_of
-from translucid.live.words import ends_sentence, within_span
+from translucid.live.sentence import LiveSentence, delays_of, ends_sentence, within_span
 from translucid.runs.configuration import LiveSettings, checked
 
 if TYPE_CHECKING:

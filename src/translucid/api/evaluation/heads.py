@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bitext.pair import Pair
-from translucid.api.inspector import INSPECTED
 from translucid.data.document_context import document_sources
 from translucid.data.readers.corpus import targets_of
 from translucid.evaluation.metrics import Criterion, without_blank
@@ -18,12 +17,10 @@ from translucid.inspection.ablation import Ablation, head_names, mean_outputs
 if TYPE_CHECKING:
     from translucid.api.translation import Translation
     from translucid.api.translator import Translator
-    from translucid.data.text_pipeline import EncodedPair
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.ground.console import Console
     from translucid.inspection.ablation import Means
     from translucid.inspection.head_importance import CurvePoint, HeadReport
-    from translucid.inspection.inspected import Inspected
 
 STEPS = 10
 """The number of steps of a curve for a model with more heads."""
@@ -106,9 +103,11 @@ def head_report(
         raise UserError("the model has no attention, so it has no heads", file=translator.run, fix=fix)
     translator.with_ablation(Ablation(tuple(names)))  # refuses an ensemble
     engine, maps = translator.torch_engine, translator.inspector.heads
-    encoded = translator.pipeline.pairs(pairs)
-    fitting = [pair for pair in encoded if pair.longest <= translator.pipeline.longest]
-    ids = [pair.ids for pair in fitting]
+    fitting, ids = [], []
+    for pair, encoded in zip(pairs, translator.pipeline.pairs(pairs), strict=True):
+        if encoded.longest <= translator.pipeline.longest:
+            fitting.append(pair)
+            ids.append(encoded.ids)
     if not ids:
         raise UserError("there are no pairs that the model takes in one piece", fix="Give others.")
     means = mean_outputs(engine.model, names, ids, engine.device) if mean else {}
@@ -118,7 +117,7 @@ def head_report(
     with progress_bar(console, "each head off", len(ids) * (len(names) + 1)) as advance:
         by_ablation = ablation_importance(engine.model, maps, ids, engine.device, prefix, means, advance)
     with progress_bar(console, "attention", len(ids)) as advance:
-        shares = attention_shares(_inspected(translator, fitting, advance))
+        shares = attention_shares(translator.inspector.inspect_all(fitting, advance))
     heads = [HeadImportance(name, by_gradient[name], by_ablation[name]) for name in names]
     curves = {}
     criterion = criterion_of(translator, pairs)
@@ -127,15 +126,6 @@ def head_report(
             translator, pairs, ordered, options, criterion=criterion, means=means, console=console
         )
     return HeadReport(len(ids), heads, curves, criterion.name, shares)
-
-
-def _inspected(
-    translator: Translator, pairs: Sequence[EncodedPair], on_done: Callable[[int], None]
-) -> Iterator[Inspected]:
-    for start in range(0, len(pairs), INSPECTED):
-        batch = pairs[start : start + INSPECTED]
-        yield from translator.inspector.forced_decoding(batch)
-        on_done(len(batch))
 
 
 def criterion_of(translator: Translator, pairs: Sequence[Pair]) -> Criterion:

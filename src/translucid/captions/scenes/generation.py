@@ -305,7 +305,10 @@ def _about(words: str, things: tuple[int, ...]) -> _Words:
 
 
 def _third(position: float, low: str, high: str) -> str:
-    """Return `low` or `high` for a position in the outer parts of a picture's side, "" for one in the middle."""
+    """Return the name of an outer part of a side, `low` or `high`, by the position in it.
+
+    A position in the middle has no name.
+    """
     if position < 0.4:
         return low
     if position > 0.6:

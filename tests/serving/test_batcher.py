@@ -8,8 +8,9 @@ import pytest
 from bitext.cancellation import Cancelled, between_steps, call_between_steps
 from translucid.data.document_context import Source
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.joint_steps import Step
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.queue import CHUNK_CHARACTERS, Batcher, Task, translate
+from translucid.serving.queue import CHUNK_CHARACTERS, Batcher, FairScheduler, JointWork, Task, translate
 from translucid.serving.texts import LONGEST, Layout
 
 
@@ -262,3 +263,41 @@ def test_a_cancelled_future_gets_no_result(slow, task):
     assert third.result(10) == ["C"]
     batcher.close()
     assert [text for batch in slow.batches for text in batch] == ["a", "c"]
+
+
+class Shared(Step):
+    """A step that is computed together with others like it, and sets an event."""
+
+    def __init__(self):
+        self.computed = threading.Event()
+
+    def joins(self, other):
+        return isinstance(other, Shared)
+
+    def compute(self, steps):
+        for step in steps:
+            step.computed.set()
+
+
+def test_joint_work_ends_when_nobody_waits_for_it_and_other_work_goes_on(task):
+    endless, short, joint = Shared(), Shared(), JointWork(FairScheduler(0.01))
+
+    async def repeated():
+        while not gone.is_set():
+            await endless
+
+    async def once():
+        await short
+        return "done"
+
+    gone = threading.Event()
+    abandoned = joint.submit(task, repeated())
+    assert endless.computed.wait(10)
+    assert joint.submit(Task("else", 60), once()).result(10) == "done"
+    task.abandoned = True
+    try:
+        with pytest.raises(Cancelled):
+            abandoned.result(10)
+    finally:
+        gone.set()
+        joint.close()

@@ -9,7 +9,7 @@ from translucid import Translator
 from translucid.cli.main import run as command
 from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.tuned import Tuned, save_tuned
+from translucid.engines.tuned import Tuned, load_tuned, save_tuned
 
 LIMITS = {"max_length_ratio": 0.5, "max_length_extra": 3}
 
@@ -54,6 +54,17 @@ def test_alone_in_batches_and_in_another_order(tuned, sources, engine, considere
     assert [translation.score for translation in batched] == pytest.approx(scores, abs=1e-4)
     assert [shuffled[i].text for i in range(len(sources))] == alone
     assert len({*alone}) > 5
+
+
+def test_whatever_tuning_has_chosen(tuned, sources):
+    run, _ = tuned
+    assert load_tuned(run)
+    for engine in ("auto", "torch", "ctranslate2"):
+        translator = Translator.load(run, engine=engine)
+        options = DecodingOptions(beam=3, **LIMITS)
+        assert [translator.translate(source, options).text for source in sources] == [
+            translation.text for translation in translator.translate(sources, options)
+        ]
 
 
 def test_words_that_the_shortlist_lacks_are_named(tuned):

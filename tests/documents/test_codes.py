@@ -93,7 +93,7 @@ def test_two_letters_are_a_language_where_the_key_says_so():
 
 @pytest.mark.parametrize("token", ["=", "p {", "a{color:red}", "color:red;", "f(", "a.", "'", "d ", "a/", "x-", "{"])
 def test_a_long_value_takes_linear_time(token):
-    assert_linear(lambda count: lambda: is_code(token * count), 2_000, 16_000)
+    assert_linear(lambda count: lambda: is_code(token * count), 2_000, 32_000)
 
 
 def test_a_name_has_at_most_200_characters():

@@ -1,14 +1,14 @@
 """The short form of `make reliability`: each trial, a few times.
 
-Other tests resume trainings of each kind: tests/training/test_starts.py, test_running_text.py and test_fine_tuning.py,
-and tests/cli/test_classify.py.
+Other tests resume trainings of each kind: tests/training/test_starts.py and test_running_text.py, and
+tests/cli/test_classify.py.
 """
 
 import pytest
 
 from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import Start, output_of, train
-from tests.probes.kinds import IMAGES, LANGUAGE
+from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TUNED
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,11 @@ def test_a_captioner_killed_at_random_moments_gives_the_same_run(tmp_path):
     assert figures["kills"] >= 1 and figures["while reading the corpus"] >= 1
 
 
-@pytest.mark.parametrize("kind", [LANGUAGE, IMAGES], ids=lambda kind: kind.name)
+def test_a_fine_tuning_killed_at_random_moments_gives_the_same_run(tmp_path):
+    assert check(training.kills(tmp_path, 2, 12, TUNED, latest=0.7))["kills"] >= 1
+
+
+@pytest.mark.parametrize("kind", [LANGUAGE, LABELS, IMAGES], ids=lambda kind: kind.name)
 def test_damaged_files_of_other_kinds_are_detected_or_repaired(tmp_path, kind):
     """First the files that only this kind stores."""
     check(training.damages(tmp_path, 4, kind, seed=2))

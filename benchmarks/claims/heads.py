@@ -128,7 +128,7 @@ def one_off(name: str, translator: Translator, test: Sequence[Pair]) -> dict[str
     sources, references = [pair.source for pair in test], [[pair.target for pair in test]]
     systems = [("whole", translated(translator, sources, GREEDY, split=False, console=QUIET))]
     for head in track(head_names(translator.inspector.heads), f"{name}: one head off", console=LOG):
-        ablated = translator.with_ablation(Ablation((head,)))
+        ablated = translator.with_interventions(Ablation((head,)))
         systems.append((head, translated(ablated, sources, GREEDY, split=False, console=QUIET)))
     _, scores = PairedTest(systems, {"BLEU": BLEU()}, references, test_type="bs", n_samples=1000)()
     baseline, *ablated_scores = scores["BLEU"]

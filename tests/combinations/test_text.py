@@ -185,7 +185,7 @@ def test_heads_stay_off_with_another_adapter(runs, translator):
     assert score == other_order.translate("I like soccer.").score
     assert score != pytest.approx(translator.with_adapter("mine").translate("I like soccer.").score, abs=1e-5)
     # This adapter is too weak to change a score.
-    assert combined.loaded.adapter and combined.loaded.ablation
+    assert combined.loaded.adapter and combined.loaded.interventions
     heads_only = combined.with_adapter(None).translate("I like soccer.")
     assert heads_only.score == translator.ablated(HEAD).translate("I like soccer.").score
 

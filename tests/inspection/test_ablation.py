@@ -185,7 +185,7 @@ def test_a_translator_translates_scores_and_inspects_with_heads_off(translator):
 
 def test_other_heads_replace_those_that_were_off(translator):
     first, second = "encoder.0.self.head.1", "decoder.0.self.head.0"
-    assert translator.ablated(first).ablated(second).loaded.ablation.heads == (second,)
+    assert translator.ablated(first).ablated(second).loaded.interventions == (Ablation((second,)),)
 
 
 def test_the_mean_of_a_head_replaces_its_output(translator):
@@ -193,7 +193,7 @@ def test_the_mean_of_a_head_replaces_its_output(translator):
     pairs = [(TEXT, "Me gusta el fútbol."), ("She reads a book.", "Ella lee un libro.")]
     loaded = translator.ablated(head, mean=pairs).loaded
     ids = [pair.ids for pair in translator.pipeline.pairs(pairs)]
-    assert_close(loaded.ablation.means[head], mean_outputs(translator.model, [head], ids, "cpu")[head])
+    assert_close(loaded.interventions[0].means[head], mean_outputs(translator.model, [head], ids, "cpu")[head])
     with pytest.raises(UserError, match="no pairs"):
         mean_outputs(translator.model, [head], [], "cpu")
 

@@ -29,7 +29,7 @@ from translucid.evaluation.confidence import Estimator
 from translucid.evaluation.out_of_domain import OutOfDomainCheck
 from translucid.evaluation.quality_checks import known_scripts
 from translucid.ground.errors import UserError
-from translucid.inspection.ablation import Ablation, refuse_unknown_heads
+from translucid.inspection.intervention import Intervention
 from translucid.kernels.devices import choose_device, tune_pytorch
 from translucid.kernels.machine import require_pytorch
 from translucid.runs.adapters import Adapter, with_adapter
@@ -99,7 +99,7 @@ class EnsembleRuns:
 
 @dataclass(frozen=True, eq=False)
 class LoadedRun:
-    """A run, or several whose probabilities are averaged; with an adapter or without, perhaps with heads off.
+    """A run, or several whose probabilities are averaged; with an adapter or without, perhaps with interventions.
 
     The model, and the files that `translucid tune` has fitted to it, are read when they are first needed.
     """
@@ -114,10 +114,10 @@ class LoadedRun:
     engine_name: EngineName
     threads: int | None = None
     adapter: Adapter | None = None
-    ablation: Ablation | None = None
-    """The heads that are off, if there are any."""
+    interventions: tuple[Intervention, ...] = ()
+    """What is changed in the model, such as heads that are off."""
     base: LoadedRun | None = None
-    """The same run without the adapter and with all heads, if this one differs."""
+    """The same run without the adapter and without interventions, if this one differs."""
     # By languages, as translators between other languages share this object.
     _confidence: dict[Languages, tuple[Estimator | None, str]] = field(default_factory=dict, init=False)
     _out_of_domain_checks: dict[Languages, OutOfDomainCheck] = field(default_factory=dict, init=False)
@@ -158,25 +158,25 @@ class LoadedRun:
             UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
         """
         refuse_together({"`adapter`": adapter, "`others`": self.averages})
-        return self._changed(Adapter.find(adapter, self.folder) if adapter else None, self.ablation)
+        return self._changed(Adapter.find(adapter, self.folder) if adapter else None, self.interventions)
 
-    def with_ablation(self, ablation: Ablation | None) -> LoadedRun:
-        """Return the run with other heads off, or with all heads; the model stays loaded.
+    def with_interventions(self, *interventions: Intervention) -> LoadedRun:
+        """Return the run with these interventions and no others; the model stays loaded.
 
         Raises:
-            UserError: the model has no such heads, several runs are averaged, or a fast engine is required.
+            UserError: the model lacks what they change, several runs are averaged, or a fast engine is required.
         """
-        if ablation:
-            engine = f'`engine="{self.engine_name}"`'
-            refuse_together({"`heads`": True, "`others`": self.averages, engine: True})
-            refuse_unknown_heads(ablation.heads, self.configuration.model.maps)
-        return self._changed(self.adapter, ablation)
+        engine = f'`engine="{self.engine_name}"`'
+        refuse_together({"`interventions`": interventions, "`others`": self.averages, engine: True})
+        for intervention in interventions:
+            intervention.check(self.configuration.model)
+        return self._changed(self.adapter, interventions)
 
-    def _changed(self, adapter: Adapter | None, ablation: Ablation | None) -> LoadedRun:
+    def _changed(self, adapter: Adapter | None, interventions: tuple[Intervention, ...]) -> LoadedRun:
         base = self.base or self
-        if not (adapter or ablation):
+        if not (adapter or interventions):
             return base
-        return replace(base, adapter=adapter, ablation=ablation, base=base)
+        return replace(base, adapter=adapter, interventions=interventions, base=base)
 
     @property
     def averages(self) -> bool:
@@ -186,7 +186,7 @@ class LoadedRun:
     @property
     def as_trained(self) -> bool:
         """Whether the model is that of the run folder: the files fitted to it hold for no other."""
-        return not (self.averages or self.adapter or self.ablation)
+        return not (self.averages or self.adapter or self.interventions)
 
     @cached_property
     def torch_engine(self) -> TorchEngine:
@@ -203,8 +203,8 @@ class LoadedRun:
             model, device = self.base.torch_engine.model, self.base.torch_engine.device
             if self.adapter:
                 model = with_adapter(model, self.adapter)
-            if self.ablation:
-                model = self.ablation.applied(model)
+            for intervention in self.interventions:
+                model = intervention.applied(model)
             return TorchEngine.of(model, self.tokenizer, device)
         tune_pytorch(exact=self.configuration.training.precision == "float32")
         device = choose_device(self.device)
@@ -266,7 +266,7 @@ class LoadedRun:
         def torch_engine() -> TorchEngine:
             return self.torch_engine_for(languages, self.tokenizer) if languages else self.torch_engine
 
-        if self.ablation:
+        if self.interventions:
             return torch_engine()
         return choose_engine(
             self.engine_name,

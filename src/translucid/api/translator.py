@@ -29,6 +29,7 @@ from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.ground.iteration import batched
 from translucid.inspection.ablation import Ablation, mean_outputs
+from translucid.inspection.intervention import Intervention
 from translucid.interop.run_resolution import resolve_run
 from translucid.models.kinds import extension_method
 from translucid.runs.configuration import Configuration
@@ -72,8 +73,8 @@ class Translator:
 
     `inspector` looks inside the model, and `quality` estimates how good translations are.
 
-    A translator never changes. `between`, `with_terms`, `with_adapter` and `ablated` return others, which share the
-    loaded run.
+    A translator never changes. `between`, `with_terms`, `with_adapter`, `with_interventions` and `ablated` return
+    others, which share the loaded run.
     """
 
     loaded: LoadedRun
@@ -205,7 +206,8 @@ class Translator:
     def ablated(self, *heads: str, mean: Sequence[tuple[str, str]] = ()) -> Translator:
         """Return a translator with these heads off, and no others, by the PyTorch engine; the model stays loaded.
 
-        Files that were fitted to the model (confidence, alignment layer) hold for all heads, and are not used.
+        Other interventions stay. Files that were fitted to the model (confidence, alignment layer) hold for all heads,
+        and are not used.
 
         Args:
             heads: names such as `encoder.1.self.head.2` (see `attention.points`); without any, all heads are on again.
@@ -215,20 +217,24 @@ class Translator:
         Raises:
             UserError: there is no such head, several runs are averaged, or the engine is CTranslate2.
         """
-        off = self.with_ablation(Ablation(heads) if heads else None)
-        if not (heads and mean):
+        others = [change for change in self.loaded.interventions if not isinstance(change, Ablation)]
+        if not heads:
+            return self.with_interventions(*others)
+        off = self.with_interventions(*others, Ablation(heads))
+        if not mean:
             return off
-        engine = self.loaded.with_ablation(None).torch_engine
+        engine = self.loaded.with_interventions(*others).torch_engine
         ids = [pair.ids for pair in self.pipeline.pairs(mean) if pair.longest <= self.pipeline.longest]
-        return self.with_ablation(Ablation(heads, mean_outputs(engine.model, heads, ids, engine.device)))
+        means = mean_outputs(engine.model, heads, ids, engine.device)
+        return self.with_interventions(*others, Ablation(heads, means))
 
-    def with_ablation(self, ablation: Ablation | None) -> Translator:
-        """Return a translator with other heads off, or as it was loaded; the model stays loaded.
+    def with_interventions(self, *interventions: Intervention) -> Translator:
+        """Return a translator with these interventions and no others, by the PyTorch engine; the model stays loaded.
 
         Raises:
-            UserError: the model has no such heads, several runs are averaged, or the engine is CTranslate2.
+            UserError: the model lacks what they change, several runs are averaged, or the engine is CTranslate2.
         """
-        return self._with_loaded(self.loaded.with_ablation(ablation))
+        return self._with_loaded(self.loaded.with_interventions(*interventions))
 
     def _with_loaded(self, loaded: LoadedRun) -> Translator:
         return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))

@@ -6,11 +6,13 @@ returns. `recording` uses this to keep the tensors. Both work for teacher-forced
     encoder.input           the embedded source [B, S, D]
     encoder.0.self.*        the terms of an attention, below
     encoder.0.after_self    the states after the self-attention, its residual connection included [B, S, D]
-    encoder.0.feed_forward  the output of the feed-forward sublayer [B, S, D]
+    encoder.0.feed_forward_input
+                            the input of the feed-forward sublayer, after the norm of a pre-norm model [B, S, D]
+    encoder.0.feed_forward  its output [B, S, D]
     encoder.0.output        the states after the layer [B, S, D]
     encoder.output          the states that the decoder reads, after the final norm of a pre-norm model [B, S, D]
     decoder.input, decoder.0.self.*, decoder.0.after_self, decoder.0.cross.*, decoder.0.after_cross,
-    decoder.0.feed_forward, decoder.0.output
+    decoder.0.feed_forward_input, decoder.0.feed_forward, decoder.0.output
                             the same for the target; T is its length [N, T, D]
     decoder.output          the features, from which the output projection computes the logits [N, T, D]
 

@@ -12,8 +12,15 @@ DOCUMENT = "a document"
 """The name of the translated file in the tables."""
 SAMPLING = with_flags("`sample`")
 CONSTRAINED = with_flags(combinations.CONSTRAINED)
+INTERVENTIONS = "--ablate", "--feature"
+_OF_INTERVENTIONS = [
+    (with_flags(other), with_flags(reason))
+    for option, other, reason in combinations.CONFLICTS
+    if option == combinations.INTERVENTIONS
+]
 CONFLICTS = (
     *((with_flags(option), with_flags(other), with_flags(reason)) for option, other, reason in combinations.CONFLICTS),
+    *((option, other, reason) for option in INTERVENTIONS for other, reason in _OF_INTERVENTIONS),
     ("--lines wrapped", "--format jsonl", "it gives plain text"),
     ("--lines wrapped", "--alignments", "it gives plain text"),
     ("--lines wrapped", "--nbest", "it gives one text"),
@@ -50,7 +57,7 @@ _FOR_TRANSLATIONS = "is for translations, this model classifies texts"
 _OF_TRANSLATORS = "--reference", "--by-length", "--lines", "--terms"
 _OF_CAPTIONERS = ("--images",)
 _OF_WRITERS = "--hypotheses", "--beam", "--samples", "--ensemble"
-_OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", "--ablate", "--context", "--language-piece"
+_OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", *INTERVENTIONS, "--context", "--language-piece"
 _OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
 UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
     ("evaluate", "--pivot"): {
@@ -73,7 +80,7 @@ UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
     },
     ("look", "--lens"): {"does not go with --lens": _OF_ATTENTION},
     ("look", "--lens tuned"): {
-        "does not go with --lens tuned, which was learned with all heads; --lens logit was not": ("--ablate",)
+        "does not go with --lens tuned, which was learned from the unchanged model; --lens logit was not": INTERVENTIONS
     },
     ("look", "--lens decoder"): {"does not go with --lens decoder: the decoder writes freely": ("--target",)},
     ("explain", "images"): {_FOR_TEXTS: ("--k", "--context")},

@@ -26,7 +26,7 @@ FLAGS = {
     "elmo": "train --elmo",
     "filter_worst": "--reverse RUN:SHARE",
     "form": "--format",
-    "heads": "--ablate",
+    "interventions": "--ablate or --feature",
     "inflect_terms": "--terms-mode inflect",
     "kind": "--features",
     "memory_from": "--memory FILE:PERCENT",

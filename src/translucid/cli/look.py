@@ -25,8 +25,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -70,7 +71,6 @@ class View(NamedTuple):
     language_piece: Annotated[
         bool, Option("--language-piece", help="The heads that read the language piece of a multilingual model.")
     ] = False
-    ablate: option.Ablate = None
     device: option.Device = "auto"
 
     @property
@@ -117,6 +117,7 @@ def look(
     text: Annotated[str | None, Argument(metavar="[TEXT|IMAGE]", help="A text, or for a captioner an image.")] = None,
     *,
     view: View,
+    interventions: option.Interventions,
     saving: Saving,
     languages: option.Languages,
 ) -> None:
@@ -139,14 +140,16 @@ def look(
     that contributes most, if that is much.
 
     For an image, a picture has one panel per word, and a page highlights the image for the selected word. --flow,
-    --ablate, --tsv, --context and --language-piece are for text only.
+    --ablate, --feature, --tsv, --context and --language-piece are for text only.
 
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
     saving.refuse_impossible()
     reads, method = configuration_of(run).model.reads, f"--method {view.method}"
     lenses = ["--lens", f"--lens {view.lens}"] if view.lens else []
-    refuse_unsuitable("look", option.changed_flags(view, saving), method, *lenses, reads, f"{reads}, {method}")
+    refuse_unsuitable(
+        "look", option.changed_flags(view, interventions, saving), method, *lenses, reads, f"{reads}, {method}"
+    )
     if view.lens == "decoder" and saving.save and saving.save.suffix.lower() not in _KINDS:
         fix = "End it in .html or .json."
         raise UserError("is no kind that translations are saved as", file=saving.save, fix=fix)
@@ -154,10 +157,14 @@ def look(
         other(run, text, view, saving.save)
         return
     refuse_file_names([text or ""])
-    _look_at_translation(run, text, view, saving, languages)
+    load = partial(_load, run, view, interventions, languages)
+    _look_at_translation(run, text, view, saving, load)
 
 
-def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving, languages: option.Languages) -> None:
+def _look_at_translation(
+    run: Path, text: str | None, view: View, saving: Saving, load: Callable[..., Translator]
+) -> None:
+    """Look at a translation; `load` returns the translator, given an engine if one is needed."""
     from translucid.api.translation import SentenceInContext
     from translucid.decoding.maps import chosen_maps
     from translucid.inspection.rendering.saving import save
@@ -168,11 +175,11 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
             raise UserError("--context and --language-piece are for one text", fix="Leave them out, or --tsv.")
         if text is not None or view.target is not None or file is None or file.suffix.lower() != ".npz":
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
-        _save_all(_load(run, view, languages, "torch"), saving.tsv, file, contributions=view.contributions)
+        _save_all(load("torch"), saving.tsv, file, contributions=view.contributions)
         return
     if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
-    translator = _load(run, view, languages)
+    translator = load()
     if view.lens:
         look_at_layers(translator, text, view, saving.save)
         return
@@ -207,10 +214,20 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
 
-def _load(run: Path, view: View, languages: option.Languages, engine: EngineName = "auto") -> Translator:
-    """Load the translator, without the heads that are off."""
-    translator = translator_of(run, languages, view.device, "torch" if view.ablate else engine)
-    return translator.ablated(*view.ablate) if view.ablate else translator
+def _load(
+    run: Path,
+    view: View,
+    interventions: option.Interventions,
+    languages: option.Languages,
+    engine: EngineName = "auto",
+) -> Translator:
+    """Load the translator with its interventions."""
+    from translucid.inspection.intervention import interventions_of
+
+    if not interventions.values:
+        return translator_of(run, languages, view.device, engine)
+    translator = translator_of(run, languages, view.device, "torch")
+    return translator.with_interventions(*interventions_of(run, interventions.values))
 
 
 def _print_translation(

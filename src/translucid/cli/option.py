@@ -136,10 +136,6 @@ Seed = Annotated[int | None, Option(help="The seed of sampling.")]
 Ensemble = Annotated[
     list[Path] | None, run("Average the probabilities with those of this run; repeat it for more runs.")
 ]
-Ablate = Annotated[
-    list[str] | None,
-    Option(metavar="HEAD", help="Switch off an attention head, such as encoder.1.self.head.2; repeat it for more."),
-]
 Lines = Annotated[
     Literal["sentences", "whole"], Option("--lines", help="Translate sentence by sentence, or whole lines.")
 ]
@@ -193,6 +189,28 @@ class Sampling(NamedTuple):
         """Return the settings by name; those that are None are left as the run has them."""
         is_sampling = any(value is not None for value in (self.temperature, self.top_k, self.top_p))
         return {**self._asdict(), "sample": True if is_sampling else None}
+
+
+class Interventions(NamedTuple):
+    """Interventions."""
+
+    ablate: Annotated[
+        list[str] | None,
+        Option(metavar="HEAD", help="Switch off an attention head, such as encoder.1.self.head.2; repeat it for more."),
+    ] = None
+    feature: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME=VALUE",
+            help="Change a feature of `translucid features`: decoder.1.feature.412=0 switches it off, =3x triples it; "
+            "repeat it for more.",
+        ),
+    ] = None
+
+    @property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """The values of those that are given, by the names of the options."""
+        return {name: tuple(values) for name, values in self._asdict().items() if values}
 
 
 class Execution(NamedTuple):

@@ -110,7 +110,6 @@ class Models(NamedTuple):
     adapter: Annotated[str | None, Option(metavar="NAME|FILE|RUN", help="Use an adapter that was trained on RUN.")] = (
         None
     )
-    ablate: option.Ablate = None
 
 
 def _risk_candidates(ranking: str | None) -> int | None:
@@ -252,6 +251,7 @@ def translate(
     search: option.Search,
     sampling: option.Sampling,
     models: Models,
+    interventions: option.Interventions,
     ranking: Ranking,
     terms: option.Terms,
     memory: Memory,
@@ -273,8 +273,8 @@ def translate(
     A run that was trained with data.context reads with each sentence those before it: of its line, of the lines before
     until a blank one, or of the document before (docs/context.md).
 
-    --ablate is for our own engine, which then considers all target pieces. Confidence and learned alignments, which
-    were fitted to the whole model, are not used (docs/interventions.md).
+    --ablate and --feature are for our own engine, which then considers all target pieces. Confidence and learned
+    alignments, which were fitted to the unchanged model, are not used (docs/interventions.md, docs/circuits.md).
 
     Documents (PO, XLIFF, HTML, Word, Excel ...: docs/documents.md) are recognized by their name. Only their text
     changes, and segments that have a translation keep it. With --output FOLDER/, several documents and whole folders
@@ -298,7 +298,7 @@ def translate(
     memory_file, percent = memory.parts()
     settings: dict[str, Any] = {
         "device": execution.device,
-        "engine": "torch" if models.ablate and execution.engine == "auto" else execution.engine,
+        "engine": "torch" if interventions.values and execution.engine == "auto" else execution.engine,
         "split_sentences": source.lines != "whole",
         "wrapped": source.lines == "wrapped",
         "context": None if source.context == "none" else source.context,
@@ -308,7 +308,7 @@ def translate(
         "alignments": output.alignments,
         "token_scores": output.output_format == "jsonl-tokens",
         "adapter": models.adapter,
-        "ablate": tuple(models.ablate or ()),
+        "interventions": interventions.values,
         "others": tuple(models.ensemble or ()),
         "reverse": ranking.reverse,
         "risk_candidates": ranking.candidates,
@@ -329,7 +329,7 @@ def translate(
     _, cluster = execution.parts()
     refuse_together(
         {
-            **option.changed_flags(source, output, models, terms, memory),
+            **option.changed_flags(source, output, models, interventions, terms, memory),
             CONSTRAINED: job.terms and job.terms_mode == "constrain",
             DOCUMENT: documents,
             "--beam 1": job.options.beam == 1,
@@ -359,14 +359,15 @@ def translate(
 def _prepare(job: TranslationJob, log: Console) -> None:
     """Do what has to be done once, before any worker starts: index the memory, warn."""
     from translucid.engines.run_files import confidence_note
-    from translucid.inspection.ablation import refuse_unknown_heads
+    from translucid.inspection.intervention import interventions_of
     from translucid.jobs.documents import SegmentJob
     from translucid.memory.opening import open_memory
     from translucid.runs.run_folder import RunFolder
 
     assert job.configuration
     languages = job.configuration.data.languages
-    refuse_unknown_heads(job.ablate, job.configuration.model.maps)
+    for intervention in interventions_of(job.run, job.interventions):
+        intervention.check(job.configuration.model)
     if not job.first_step and (pivot := job.configuration.data.learned_directions.pivot(languages)):
         pair = f"{languages[0]} to {languages[1]}"
         log.print(f"warning: no training pair is from {pair}; --pivot {pivot} is usually better", soft_wrap=True)

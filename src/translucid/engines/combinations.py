@@ -8,6 +8,7 @@ from translucid.ground.errors import UserError
 
 CONSTRAINED = "constrained `terms`"
 """Terms that the search enforces, without annotating them for the model."""
+INTERVENTIONS = "`interventions`"
 
 CONFLICTS = (
     ("`ranking`", "`sample`", "it ranks what a beam search finds"),
@@ -16,9 +17,9 @@ CONFLICTS = (
     ("`adapter`", "`others`", "an adapter belongs to one run, and several are averaged"),
     ('`engine="ctranslate2"`', "`others`", 'our own search averages runs: `engine="torch"`'),
     ('`engine="onnx"`', "`others`", 'our own search averages runs: `engine="torch"`'),
-    ("`heads`", "`others`", "heads belong to one run, and several are averaged"),
-    ("`heads`", '`engine="ctranslate2"`', 'our own search switches heads off: `engine="torch"`'),
-    ("`heads`", '`engine="onnx"`', 'our own search switches heads off: `engine="torch"`'),
+    (INTERVENTIONS, "`others`", "heads and features belong to one run, and several are averaged"),
+    (INTERVENTIONS, '`engine="ctranslate2"`', 'our own search changes heads and features: `engine="torch"`'),
+    (INTERVENTIONS, '`engine="onnx"`', 'our own search changes heads and features: `engine="torch"`'),
 )
 """Pairs of options that exclude each other, and why."""
 

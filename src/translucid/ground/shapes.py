@@ -9,7 +9,7 @@ T     target length in tokens
 D     width of the model
 H     attention heads; D = H * d
 d     width of one head (`d_k` for queries and keys, `d_v` for values)
-F     width of the feed-forward layer
+F     width of the feed-forward layer; in `circuits`, features of a sublayer
 L     layers of a stack
 V     size of the vocabulary
 ===== =======================================================================

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from translucid.attention.points import Handler
+    from translucid.models.model_shape import ModelShape
     from translucid.models.protocol import SequenceModel
 
     Means = Mapping[str, Tensor]
@@ -54,12 +55,21 @@ def refuse_unknown_heads(heads: Iterable[str], maps: Mapping[str, int]) -> None:
 
 @dataclass(frozen=True)
 class Ablation:
-    """Heads that are off."""
+    """Heads that are off, an `Intervention`."""
 
     heads: tuple[str, ...]
     """Their names, such as `encoder.1.self.head.2`."""
     means: Means = field(default_factory=dict)
     """The vectors [d] that replace the outputs of heads, by name; zeros replace those of others."""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The names of the heads, each once and in order; a command gives no means."""
+        return tuple(sorted(set(self.heads)))
+
+    def check(self, shape: ModelShape) -> None:
+        """Check that a model has these heads; errors are those of `refuse_unknown_heads`."""
+        refuse_unknown_heads(self.heads, shape.maps)
 
     def applied(self, model: SequenceModel) -> SequenceModel:
         """Return a copy of a model, which shares its weights, with these heads off."""

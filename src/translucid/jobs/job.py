@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from functools import partial
@@ -38,6 +38,7 @@ from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.errors import UserError
+from translucid.inspection.intervention import interventions_of
 from translucid.jobs.windows import Window, decoded
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
@@ -51,7 +52,7 @@ from translucid.terminology.matching import missing_terms
 Say = Callable[[str], None]
 """A function that shows a message to the user."""
 
-_MERGED = ("run", "options")
+_MERGED = ("run", "options", "interventions")
 """The fields whose state is several entries of an identity."""
 LABELS = {
     "run": "the file",
@@ -205,8 +206,8 @@ class TranslationJob(LineJob):
     token_scores: bool = False
     adapter: str | None = None
     """An adapter of the run, as `Translator.with_adapter` takes it."""
-    ablate: tuple[str, ...] = ()
-    """The names of the attention heads that are off, as `Translator.ablated` takes them."""
+    interventions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What is changed in the model, as `interventions_of` takes it."""
     configuration: Configuration | None = None
     """The configuration of the run, if it has been read."""
     others: tuple[Path, ...] = ()
@@ -247,11 +248,13 @@ class TranslationJob(LineJob):
         return digest_if_any(fitted_file(RunFolder(self.run), name, languages))
 
     def state(self, name: str) -> Any:
-        """Return the state of a field; an adapter and a memory are named, and heads have no order."""
+        """Return the state of a field; an adapter and a memory are named."""
         if name == "adapter" and self.adapter:
             return Adapter.find(self.adapter, RunFolder(self.run)).fingerprint
-        if name == "ablate":
-            return sorted(set(self.ablate))
+        if name == "interventions":
+            options = self.interventions
+            changes = zip(options, interventions_of(self.run, options), strict=True)
+            return {f"`{option}`": [*intervention.identity] for option, intervention in changes}
         if name == "memory" and self.memory:
             with open_memory(self.memory, self.languages) as memory:
                 return memory.state
@@ -515,8 +518,8 @@ def open_translator(job: TranslationJob, recall: Recall | None, threads: int) ->
         threads=threads,
         adapter=job.adapter,
     )
-    if job.ablate:
-        translator = translator.ablated(*job.ablate)
+    if job.interventions:
+        translator = translator.with_interventions(*interventions_of(job.run, job.interventions))
     first_translator = None
     if job.first_step:
         first_translator = job.first_step.open(translator, job.device, job.engine, threads)

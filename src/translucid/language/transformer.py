@@ -30,6 +30,7 @@ class CausalBlock(nn.Module):
         self.feed_forward = FeedForward(o.width, o.feed_forward)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
         self.after_self = Point(f"{name}.after_self")
+        self.at_feed_forward_input = Point(f"{name}.feed_forward_input")
         self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
     def forward(self, x: Tensor, kv_cache: KeyValue, mask: SharedMask | None) -> tuple[Tensor, KeyValue]:
@@ -50,8 +51,11 @@ class CausalBlock(nn.Module):
             keys_and_values = key, value
             return self.self_attention.attend_heads(x, key, value, mask, causal=not first, first=first)
 
+        def feed_forward(x: Tensor) -> Tensor:
+            return self.at_feed_forward(self.feed_forward(self.at_feed_forward_input(x, first)), first)
+
         x = self.after_self(self.residuals[0](x, self_attention), first)
-        x = self.residuals[1](x, lambda x: self.at_feed_forward(self.feed_forward(x), first))
+        x = self.residuals[1](x, feed_forward)
         return self.at_output(x, first), keys_and_values
 
 

@@ -91,7 +91,6 @@ class Models(NamedTuple):
 
     pivot: option.Pivot = None
     ensemble: option.Ensemble = None
-    ablate: option.Ablate = None
     device: option.Device = "auto"
 
 
@@ -104,6 +103,7 @@ def live(
     output: Output,
     languages: option.Languages,
     models: Models,
+    interventions: option.Interventions,
     terms: option.Terms,
 ) -> None:
     """Translate text while it arrives on standard input; what is written never changes.
@@ -132,7 +132,7 @@ def live(
         engine="torch",
         configuration=configuration,
         first_step=first_step,
-        ablate=tuple(models.ablate or ()),
+        interventions=interventions.values,
         others=tuple(models.ensemble or ()),
         terms=terms.terms,
         inflect_terms=terms.inflect,

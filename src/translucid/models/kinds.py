@@ -29,7 +29,7 @@ BUILT_IN = (
     "translucid.language.kinds:LANGUAGE_MODELING",
 )
 """The tasks of our own extensions."""
-EXTENSIONS = ("translucid.live.kinds:LIVE",)
+EXTENSIONS = ("translucid.live.kinds:LIVE", "translucid.circuits.kinds:CIRCUITS")
 """Our extensions without models of their own."""
 
 
@@ -108,6 +108,9 @@ class Extension:
 
     methods: Mapping[str, str] = field(default_factory=dict)
     """What methods of `Translator` call, by their names: functions whose first argument is the translator."""
+    interventions: Mapping[str, str] = field(default_factory=dict)
+    """What the options of `cli.option.Interventions` call, by their names: functions from the run folder and the values
+    of the option to an `inspection.intervention.Intervention`."""
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """As in `Task`."""
     routes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -173,6 +176,13 @@ def extension_method(name: str) -> Callable[..., Any]:
     references = [extension.methods[name] for extension in extensions() if name in extension.methods]
     method: Callable[..., Any] = resolved(references[0])
     return method
+
+
+def extension_intervention(name: str) -> Callable[..., Any]:
+    """Import what an option for interventions calls."""
+    references = [extension.interventions[name] for extension in extensions() if name in extension.interventions]
+    function: Callable[..., Any] = resolved(references[0])
+    return function
 
 
 def all_tasks() -> Iterator[Task]:

@@ -38,13 +38,17 @@ class EncoderBlock(nn.Module):
         self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm, o.norm_epsilon) for _ in range(2))
         self.after_self = Point(f"{name}.after_self")
+        self.at_feed_forward_input = Point(f"{name}.feed_forward_input")
         self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
     def forward(self, x: Tensor, mask: SharedMask) -> Tensor:
         """Map the states x [B, S, D] to states [B, S, D]; `mask` [B, 1, 1, S] hides padding."""
         x = self.after_self(self.residuals[0](x, lambda x: self.self_attention(x, x, mask)))
-        x = self.residuals[1](x, lambda x: self.at_feed_forward(self.feed_forward(x)))
+        x = self.residuals[1](x, self._feed_forward)
         return self.at_output(x)
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        return self.at_feed_forward(self.feed_forward(self.at_feed_forward_input(x)))
 
 
 class DecoderBlock(nn.Module):
@@ -68,6 +72,7 @@ class DecoderBlock(nn.Module):
         self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm, o.norm_epsilon) for _ in range(3))
         self.after_self, self.after_cross = Point(f"{name}.after_self"), Point(f"{name}.after_cross")
+        self.at_feed_forward_input = Point(f"{name}.feed_forward_input")
         self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
     def start(self, states: Tensor) -> tuple[KeyValue, Past]:
@@ -107,9 +112,12 @@ class DecoderBlock(nn.Module):
             queries = x.reshape(key.size(0), -1, x.size(2))
             return self.cross_attention.attend_heads(queries, key, value, mask, first=first).view_as(x)
 
+        def feed_forward(x: Tensor) -> Tensor:
+            return self.at_feed_forward(self.feed_forward(self.at_feed_forward_input(x, first)), first)
+
         x = self.after_self(self.residuals[0](x, mix_positions), first)
         x = self.after_cross(self.residuals[1](x, cross_attention), first)
-        x = self.residuals[2](x, lambda x: self.at_feed_forward(self.feed_forward(x), first))
+        x = self.residuals[2](x, feed_forward)
         assert past is not None
         return self.at_output(x, first), past
 

@@ -54,6 +54,8 @@ DIRECTIONS = "directions"
 """A folder with the results of `tune` and of validation for each direction of a multilingual model."""
 TARGET_PIECES = "target-pieces"
 """A folder with the pieces of each target language of a multilingual model."""
+CIRCUITS = "circuits"
+"""A folder with the dictionary of features of the model's sublayers."""
 SCENES, PAIRS, DISTILLATION = "scenes", "pairs", "distillation"
 """Folders that exist before the run: a demo's pictures, pairs of a translation memory, a student's stages."""
 RUN_FILES = (
@@ -61,7 +63,7 @@ RUN_FILES = (
     *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, RANKING, VALIDATION, SEEN),
     *TUNING_FILES,
 )
-RUN_FOLDERS = "state", DIRECTIONS, TARGET_PIECES, SEEN_BEFORE
+RUN_FOLDERS = "state", DIRECTIONS, TARGET_PIECES, SEEN_BEFORE, CIRCUITS
 _MAX_BYTES = {
     "config.yaml": LONGEST,
     "tuned.json": 1 << 16,

@@ -44,8 +44,8 @@ def ablated_record(translator: Translator, text: str, heads: Sequence[str]) -> d
     """
     from translucid.inspection.inspected import SIDES, viewer_record
 
-    off = translator.with_ablation(Ablation(tuple(heads)))
-    intact = translator.with_ablation(None)
+    off = translator.with_interventions(Ablation(tuple(heads)))
+    intact = translator.with_interventions()
     before = replace(intact, engine=intact.torch_engine).translate(text)
     after = off.translate(text)
     forced = off.torch_engine.forced(off.stages.pairs(before.parts))
@@ -101,7 +101,7 @@ def head_report(
     if not names:
         fix = "Train one that has: translucid models."
         raise UserError("the model has no attention, so it has no heads", file=translator.run, fix=fix)
-    translator.with_ablation(Ablation(tuple(names)))  # refuses an ensemble
+    translator.with_interventions(Ablation(tuple(names)))  # refuses an ensemble
     engine, maps = translator.torch_engine, translator.inspector.heads
     fitting, ids = [], []
     for pair, encoded in zip(pairs, translator.pipeline.pairs(pairs), strict=True):
@@ -161,7 +161,7 @@ def score_curve(
     points: list[CurvePoint] = []
     with progress_bar(console, "translating with heads off", len(counts) * len(pairs)) as advance:
         for count in counts:
-            off = translator.with_ablation(Ablation(tuple(order[:count]), means or {}))
+            off = translator.with_interventions(Ablation(tuple(order[:count]), means or {}))
             texts = _texts(off, pairs, options, advance)
             score = criterion.score(texts) if points else criterion.choose_metric(texts)
             points.append(CurvePoint(count, score))

@@ -36,7 +36,7 @@ import torch
 from common import DATA, DOCS, table, write
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
-from shared_continuations import share_continuations
+from shared_continuations import run_together, share_continuations
 
 from bitext.languages import usual_code
 from bitext.pair import Pair
@@ -50,10 +50,11 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.live.delays import Latency, latency, mean_latency
+from translucid.live.session import LiveSession
 from translucid.runs.run_folder import RunFolder
 
 COMMAND = "python benchmarks/claims/live.py RUN ..."
-CHUNK = 50
+CHUNK = 100
 """The number of sentences whose results are in one file."""
 WORDS = range(12, 31)
 """The source words of the sentences for which the goal is set."""
@@ -173,16 +174,23 @@ class Measured:
 
 
 def translate(translator: Translator, sources: Sequence[str], settings: Sequence[Setting]) -> Outputs:
-    """Translate sources word by word by each setting. All settings share what the model has proposed."""
-    outputs: Outputs = {setting: [] for setting in settings}
+    """Translate sources word by word by each setting, all sources together. Settings share what the model proposes."""
+
+    async def outputs_of(source: str, sessions: Sequence[LiveSession]) -> list[tuple[str, list[int]]]:
+        outputs = []
+        for session in sessions:
+            await session.reading(source)
+            await session.finishing()
+            outputs.append((session.text, session.delays))
+        return outputs
+
+    coroutines = []
     for source in sources:
         with share_continuations():
-            for setting in settings:
-                session = translator.live(policy=setting.policy, lag=setting.lag)
-                session.read(source)
-                session.finish()
-                outputs[setting].append((session.text, session.delays))
-    return outputs
+            sessions = [translator.live(policy=setting.policy, lag=setting.lag) for setting in settings]
+        coroutines.append(outputs_of(source, sessions))
+    rows = run_together(coroutines)
+    return {setting: list(outputs) for setting, outputs in zip(settings, zip(*rows, strict=True), strict=True)}
 
 
 _translator: Translator

@@ -1,127 +1,116 @@
-"""Sessions of live translation that share what the model has proposed, for measuring many policies on one sentence.
+"""Sessions of live translation that share what the model has proposed, for measuring many policies on many sentences.
 
 A proposal depends on the source heard and on the target written. Policies at several lags often write the same target,
 only later, so most proposals were made before. Greedy search gives the same pieces whether a beginning was forced or
-chosen, so a longer hypothesis also has the proposals after its beginnings. Each source is encoded once.
+chosen, so a longer hypothesis also has the proposals after its beginnings. Each source is encoded once, and steps of
+several sentences are computed together.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from torch import Tensor
-
-from translucid.ground.joint_steps import run
+from translucid.ground.joint_steps import Running, Step, compute_steps
 from translucid.ground.special import SPECIAL
 from translucid.live import session as live_session
 from translucid.live.continuation import Continuation, Continuations, Piece
-from translucid.models.protocol import Memory, SequenceModel
 
-
-class EncodingOnce:
-    """A model that encodes each source once."""
-
-    def __init__(self, model: SequenceModel) -> None:
-        self._model = model
-        self._memories: dict[tuple[int, ...], Memory] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def encode(self, source: Tensor, *, lengths: Sequence[int] = ()) -> Memory:
-        """Return the memory of one source [1, S]."""
-        (ids,) = map(tuple, source.tolist())
-        if ids not in self._memories:
-            self._memories[ids] = self._model.encode(source, lengths=lengths)
-        return self._memories[ids]
-
-
-class Pieces:
-    """Pieces of a hypothesis, in place of a `Continuation`."""
-
-    def __init__(self, pieces: Iterator[Piece], written: Sequence[int]) -> None:
-        self.pieces, self.target = pieces, list(written)
-        self.known: deque[Piece] = deque()
-
-    async def next(self) -> Piece:
-        """Return the next piece."""
-        if not self.known:
-            self._add(next(self.pieces))
-        return self.known.popleft()
-
-    async def finish(self) -> None:
-        """Compute all pieces."""
-        for piece in self.pieces:
-            self._add(piece)
-
-    def _add(self, piece: Piece) -> None:
-        self.known.append(piece)
-        self.target.append(piece.token)
-
-
-def pieces_of(continuation: Continuation) -> Iterator[Piece]:
-    """Yield the pieces of a continuation."""
-    while True:
-        piece = run(continuation.next())
-        yield piece
-        if piece.token == SPECIAL.end:
-            return
+Result = TypeVar("Result")
 
 
 @dataclass
 class Hypothesis:
     """Pieces that the model proposes after a written target, which are computed when they are needed."""
 
-    written: list[int]
-    pieces: list[Piece]
-    rest: Iterator[Piece]
+    continuation: Continuation
+    pieces: list[Piece] = field(default_factory=list)
+
+    @property
+    def written(self) -> Sequence[int]:
+        """The target that was written."""
+        return self.continuation.written
 
     def follows(self, written: Sequence[int]) -> bool:
         """Return whether `written` is what this target, continued as far as it has been, begins with."""
         tokens = [*self.written, *(piece.token for piece in self.pieces)]
         return len(self.written) <= len(written) <= len(tokens) and tokens[: len(written)] == list(written)
 
-    def after(self, count: int) -> Iterator[Piece]:
-        """Yield the pieces after the first `count` of the target."""
-        index = count - len(self.written)
-        while True:
-            if index == len(self.pieces):
-                piece = next(self.rest, None)
-                if piece is None:
-                    return
-                self.pieces.append(piece)
-            yield self.pieces[index]
-            index += 1
+    async def piece(self, number: int) -> Piece | None:
+        """Return the piece at a position of the target; None after its end."""
+        index = number - len(self.written)
+        while len(self.pieces) <= index:
+            if self.pieces and self.pieces[-1].token == SPECIAL.end:
+                return None
+            self.pieces.append(await self.continuation.next())
+        return self.pieces[index]
+
+
+class Pieces:
+    """The pieces of hypotheses that follow a written target, in place of a `Continuation`."""
+
+    def __init__(self, shared: SharedContinuations, source: Sequence[int], written: Sequence[int]) -> None:
+        self.shared, self.source, self.written = shared, source, written
+        self.target = list(written)
+        self._hypothesis: Hypothesis | None = None
+        self._returned = len(written)
+
+    async def next(self) -> Piece:
+        """Return the next piece."""
+        await self._find()
+        assert self._hypothesis
+        piece = await self._hypothesis.piece(self._returned)
+        assert piece
+        if self._returned == len(self.target):
+            self.target.append(piece.token)
+        self._returned += 1
+        return piece
+
+    async def finish(self) -> None:
+        """Compute all pieces."""
+        await self._find()
+        assert self._hypothesis
+        while piece := await self._hypothesis.piece(len(self.target)):
+            self.target.append(piece.token)
+
+    async def _find(self) -> None:
+        """Find a hypothesis that the written target begins, or begin one."""
+        if self._hypothesis is None:
+            self._hypothesis = await self.shared.hypothesis(self.source, self.written)
 
 
 @dataclass(frozen=True)
 class SharedContinuations(Continuations):
-    """Continuations of one model by greedy search that are computed once."""
+    """Continuations of one sentence by greedy search that are computed once, also with those of other sentences."""
 
-    known: dict[tuple[int, ...], list[Hypothesis]] = field(default_factory=lambda: defaultdict(list))
+    known: dict[tuple[int, ...], list[Hypothesis]] = field(default_factory=lambda: defaultdict(list), compare=False)
 
     def after(self, source: Sequence[int], written: Sequence[int], draft: Sequence[int] = ()) -> Pieces:  # type: ignore[override]
-        """Return the pieces that the model proposes; see `Continuations.after`."""
+        """Return the pieces that the model proposes; see `Continuations.after`. Drafts save nothing here."""
+        return Pieces(self, source, list(written))
+
+    async def hypothesis(self, source: Sequence[int], written: Sequence[int]) -> Hypothesis:
+        """Return a hypothesis that a written target begins, with a word after it."""
         hypotheses = self.known[tuple(source)]
         for hypothesis in hypotheses:
-            if hypothesis.follows(written) and self._begins_word(hypothesis, written):
-                return Pieces(hypothesis.after(len(written)), written)
-        hypothesis = Hypothesis(list(written), [], pieces_of(super().after(source, written, draft)))
-        hypotheses.append(hypothesis)
-        return Pieces(hypothesis.after(len(written)), written)
+            if hypothesis.follows(written) and await self._begins_word(hypothesis, written):
+                return hypothesis
+        continuation = super().after(source, written)
+        if hypotheses:
+            continuation.memory = hypotheses[0].continuation.memory
+        hypotheses.append(Hypothesis(continuation))
+        return hypotheses[-1]
 
-    def _begins_word(self, hypothesis: Hypothesis, written: Sequence[int]) -> bool:
+    async def _begins_word(self, hypothesis: Hypothesis, written: Sequence[int]) -> bool:
         """Return whether the next piece may follow a written word: others are not proposed then."""
         if len(written) == len(hypothesis.written):
             return True
-        token = next(hypothesis.after(len(written)), None)
-        return token is not None and token.token not in self._continuing
+        piece = await hypothesis.piece(len(written))
+        return piece is not None and piece.token not in self._continuing
 
     @cached_property
     def _continuing(self) -> set[int]:
@@ -130,17 +119,14 @@ class SharedContinuations(Continuations):
 
 @contextmanager
 def share_continuations() -> Iterator[None]:
-    """Let all sessions of one translator that begin within the block share their proposals."""
+    """Let all sessions of one translator that begin within the block share their proposals, one after another."""
     made: list[SharedContinuations] = []
     original = live_session.continuations
 
     def shared(translator, options):  # type: ignore[no-untyped-def]
         if not made:
             plain = original(translator, options)
-            engine = copy(plain.engine)
-            engine.model = EncodingOnce(engine.model)
-            values = {part.name: getattr(plain, part.name) for part in fields(plain)}
-            made.append(SharedContinuations(**{**values, "engine": engine}))
+            made.append(SharedContinuations(**{part.name: getattr(plain, part.name) for part in fields(plain)}))
         return made[0]
 
     live_session.continuations = shared
@@ -148,3 +134,13 @@ def share_continuations() -> Iterator[None]:
         yield
     finally:
         live_session.continuations = original
+
+
+def run_together(coroutines: Sequence[Coroutine[Step, None, Result]]) -> list[Result]:
+    """Run coroutines to their ends, and compute their steps together; return their results."""
+    running = [Running[Any](coroutine) for coroutine in coroutines]
+    for each in running:
+        each.go_on()
+    while waiting := [each for each in running if each.step]:
+        compute_steps(waiting)
+    return [each.future.result() for each in running]

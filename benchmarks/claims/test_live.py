@@ -8,61 +8,74 @@ import pytest
 import torch
 
 from bitext.pair import Pair
+from translucid.ground.joint_steps import run
+from translucid.ground.special import SPECIAL
 from translucid.live.continuation import Continuations, Piece
 
 sys.path.insert(0, str(Path(__file__).parent))
-import shared_continuations
 from live import Measured, Setting, Test, at_goal, rival
 from shared_continuations import SharedContinuations
 
-END = 2
+END = SPECIAL.end
 HYPOTHESES = {(5,): [10, 11, 12, END], (5, 6): [10, 11, 13, 14, END]}
 """The greedy translation of each source."""
 CONTINUING = 12
 """A piece that continues a word."""
 
 
+class Continuation:
+    """Pieces of a hypothesis of `HYPOTHESES` after a written target; after a written word, none continues it."""
+
+    memory = None
+
+    def __init__(self, source, written, searches):
+        self.source, self.written, self.searches = source, written, searches
+        rest = HYPOTHESES[source][len(written) :]
+        self.tokens = [token for token in rest if token != CONTINUING or not written]
+
+    async def next(self):
+        if self.searches[-1:] != [(self.source, self.written)]:
+            self.searches.append((self.source, self.written))
+        return Piece(self.tokens.pop(0), -1.0, None)
+
+
 @pytest.fixture
 def shared(monkeypatch):
     """Continuations of a model that writes `HYPOTHESES`; `searches` are the targets after which it was asked."""
     searches = []
-
-    def after(self, source, written, draft):
-        pieces = []
-        for token in HYPOTHESES[source][len(written) :]:
-            if token != CONTINUING or not written:  # after a written word, no piece continues it
-                pieces.append(Piece(token, -1.0, None))
-        return SimpleNamespace(source=source, written=list(written), pieces=iter(pieces))
-
-    def pieces_of(continuation):
-        searches.append((continuation.source, continuation.written))
-        yield from continuation.pieces
-
-    monkeypatch.setattr(shared_continuations, "pieces_of", pieces_of)
-    monkeypatch.setattr(Continuations, "after", after)
+    monkeypatch.setattr(
+        Continuations, "after", lambda self, source, written: Continuation(source, list(written), searches)
+    )
     vocabulary = SimpleNamespace(continuing=torch.tensor([CONTINUING]))
     return SharedContinuations(None, None, None, vocabulary), searches
 
 
-def tokens(pieces):
-    return [piece.token for piece in pieces.pieces]
+def rest(pieces):
+    """Return the tokens that follow those that were taken."""
+    tokens = []
+    while tokens[-1:] != [END]:
+        tokens.append(run(pieces.next()).token)
+    return tokens
 
 
 def test_a_beginning_of_a_hypothesis_needs_no_search(shared):
     continuations, searches = shared
     first = continuations.after((5, 6), [])
-    assert next(first.pieces).token == 10 and next(first.pieces).token == 11
-    assert tokens(continuations.after((5, 6), [10])) == [11, 13, 14, END]
-    assert tokens(continuations.after((5, 6), [10, 11])) == [13, 14, END]
-    assert tokens(first) == [13, 14, END]
+    assert run(first.next()).token == 10 and run(first.next()).token == 11
+    assert first.target == [10, 11]
+    assert rest(continuations.after((5, 6), [10])) == [11, 13, 14, END]
+    assert rest(continuations.after((5, 6), [10, 11])) == [13, 14, END]
+    run(first.finish())
+    assert first.target == [10, 11, 13, 14, END], "all are computed, and those that follow are still to be taken"
+    assert rest(first) == [13, 14, END]
     assert searches == [((5, 6), [])]
 
 
 def test_other_targets_and_pieces_that_continue_a_word_are_searched(shared):
     continuations, searches = shared
-    assert tokens(continuations.after((5,), [])) == [10, 11, 12, END]
-    assert tokens(continuations.after((5,), [10, 11])) == [END], "the next piece would continue the word"
-    assert tokens(continuations.after((5, 6), [10])) == [11, 13, 14, END]
+    assert rest(continuations.after((5,), [])) == [10, 11, 12, END]
+    assert rest(continuations.after((5,), [10, 11])) == [END], "the next piece would continue the word"
+    assert rest(continuations.after((5, 6), [10])) == [11, 13, 14, END]
     assert searches == [((5,), []), ((5,), [10, 11]), ((5, 6), [10])]
 
 

@@ -183,6 +183,18 @@ def test_phrasebook_writes_pairs_with_alignments(call, tmp_path):
     assert call("data", "phrasebook", file).code == 2
 
 
+def test_phrasebook_writes_labels_of_each_word(call, tmp_path):
+    file = tmp_path / "labeled.jsonl"
+    for arguments in ([], ["--discourse"]):
+        asked = [*arguments, "--labels", "--overwrite", "--count", "4", "--split", "test"]
+        assert call("data", "phrasebook", file, *asked).code == 0
+        for record in map(json.loads, file.read_text().splitlines()):
+            for side in ("source", "target"):
+                assert len(record[f"{side}_labels"]) == len(record[side].split())
+    result = call("data", "phrasebook", tmp_path / "x.tsv", "--labels")
+    assert result.code == 2 and "has no place for labels" in result.err
+
+
 @pytest.mark.parametrize("count", [0, -5])
 def test_phrasebook_writes_one_pair_or_more(call, tmp_path, count):
     assert call("data", "phrasebook", tmp_path / "pairs.tsv", "--count", count).code == 2

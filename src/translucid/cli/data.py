@@ -510,12 +510,18 @@ def phrasebook(
     max_words: Annotated[int, Option(help="The longest sentence in words.")] = 60,
     seed: Annotated[int, Option(help="The seed of the sentences.")] = 1,
     discourse: Annotated[bool, Option("--discourse", help="Write passages of two to four sentences instead.")] = False,
+    labels: Annotated[
+        bool, Option("--labels", help="Add the labels of each word to OUT.jsonl: gender, role, …")
+    ] = False,
     overwrite: option.Overwrite = False,
 ) -> None:
     """Write sentence pairs of the built-in English-Spanish phrasebook.
 
     With --discourse, --count is the number of passages. The translation of the last sentence of a passage depends on an
     earlier one: a record of OUT.jsonl says on which words (`antecedent`) and has a wrong translation (`contrast`).
+
+    With --labels, `source_labels` and `target_labels` have what is known of each word: part of speech, gender, number,
+    person, tense, sense, role, antecedent and topic.
 
     **Examples**
 
@@ -524,6 +530,8 @@ def phrasebook(
         translucid data phrasebook long.jsonl --split test --count 500 --min-words 30
 
         translucid data phrasebook passages.jsonl --discourse --count 20000
+
+        translucid data phrasebook labeled.jsonl --labels --split test --count 2000
     """
     splits = ("train", "valid", "test")
     if split not in splits:
@@ -532,11 +540,16 @@ def phrasebook(
         raise UserError("ends in neither .tsv nor .jsonl", file=out, fix="Name the file so.")
     if discourse and out.suffix == ".tsv":
         raise UserError("has no place for antecedents", file=out, fix="Name a file .jsonl, or leave out --discourse.")
+    if labels and out.suffix == ".tsv":
+        raise UserError("has no place for labels", file=out, fix="Name a file .jsonl, or leave out --labels.")
     if discourse and (min_words, max_words) != (2, 60):
         raise UserError("--min-words and --max-words are for single sentences", fix="Leave out one of the options.")
     lines = []
     with progress_bar(Console(stderr=True), "writing", count) as advance:
-        records = _passages(count, split, seed) if discourse else _sentences(count, split, seed, min_words, max_words)
+        if discourse:
+            records = _passages(count, split, seed, labels)
+        else:
+            records = _sentences(count, split, seed, min_words, max_words, labels)
         for document in records:
             for record in document:
                 if out.suffix == ".tsv":
@@ -547,20 +560,33 @@ def phrasebook(
     write_output(out, "".join(lines).encode())
 
 
-def _sentences(count: int, split: str, seed: int, min_words: int, max_words: int) -> Iterator[list[dict[str, Any]]]:
+def _sentences(
+    count: int, split: str, seed: int, min_words: int, max_words: int, labels: bool
+) -> Iterator[list[dict[str, Any]]]:
     """Yield the record of each sentence, which is a document of its own."""
     from translucid.corpora.phrasebook import generate
     from translucid.evaluation.alignment_error import to_pharaoh
 
-    phrases = generate(count, split=split, seed=seed, min_words=min_words, max_words=max_words)  # type: ignore[arg-type]
+    phrases = generate(
+        count,
+        split=split,  # type: ignore[arg-type]
+        seed=seed,
+        min_words=min_words,
+        max_words=max_words,
+        labels=labels,
+    )
     for number, phrase in enumerate(phrases, 1):
-        alignment = to_pharaoh(phrase.alignment)
-        yield [{**phrase._asdict(), "alignment": alignment, "document": f"sentence {split} {seed} {number}"}]
+        record: dict[str, Any] = {"source": phrase.source, "target": phrase.target}
+        record |= {"alignment": to_pharaoh(phrase.alignment), "document": f"sentence {split} {seed} {number}"}
+        if phrase.labels:
+            record |= {"source_labels": phrase.labels.source, "target_labels": phrase.labels.target}
+        yield [record]
 
 
-def _passages(count: int, split: str, seed: int) -> Iterator[list[dict[str, Any]]]:
+def _passages(count: int, split: str, seed: int, labels: bool) -> Iterator[list[dict[str, Any]]]:
     """Yield the records of each passage."""
     from translucid.corpora.phrasebook.discourse import generate_passages
 
-    for number, passage in enumerate(generate_passages(count, split=split, seed=seed), 1):  # type: ignore[arg-type]
+    passages = generate_passages(count, split=split, seed=seed, labels=labels)  # type: ignore[arg-type]
+    for number, passage in enumerate(passages, 1):
         yield passage.records(f"passage {split} {seed} {number}")

@@ -23,6 +23,7 @@ from .nominals import (
     of_nouns,
 )
 from .text import Expression, Part, join, word
+from .word_labels import LABELING
 
 JUDGED = tuple(adjective for adjective in words.CONTENT if adjective.english != "long")
 WEATHER = words.pairs("cold frío; hot calor; sunny sol; windy viento")
@@ -83,7 +84,10 @@ def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, ver
 def _job(rng: Random, subject: Subject) -> Part:
     """Return a profession, without an article in Spanish: a teacher, profesora."""
     english, man, woman = pick(rng, words.JOBS)
-    return Expression(f"a {english}", woman if subject.feminine else man, "0-0 1-0").say()
+    job = Expression(f"a {english}", woman if subject.feminine else man, "0-0 1-0").say()
+    if labels := LABELING.get():
+        labels.noun_phrase(job, words.Noun(english, "", job.spanish[0].text, "", subject.feminine, topic="people"), "a")
+    return job
 
 
 def _is_grown(subject: Subject) -> bool:
@@ -206,11 +210,19 @@ def this_is(rng: Random) -> Part:
         if not plural and rng.random() < 0.3:
             determiner = "a"
         colour = sometimes(rng, 0.25, words.COLORS + words.SIZES[:2])
-    pointer, be, es = ("these", "are", "son") if plural else ("this", "is", "es")
     noun_part = noun_phrase(noun, determiner, colour, plural=plural)
     form = noun.feminine + 2 * plural
-    beginning = join(word(pointer, DETERMINERS[pointer][form]), word(be, es))
-    return join(beginning, noun_part)
+    return presented(noun_part, plural, form)
+
+
+def presented(noun_part: Part, plural: bool, form: int) -> Part:
+    """Return that this is something: this is my house, esta es mi casa; `form` is that of the noun."""
+    english, be, es = ("these", "are", "son") if plural else ("this", "is", "es")
+    pointer, verb = word(english, DETERMINERS[english][form]), word(be, es)
+    if labels := LABELING.get():
+        labels.presentation(pointer, verb, DETERMINERS[english], form)
+        labels.complement(verbs.SER, noun_part)
+    return join(pointer, verb, noun_part)
 
 
 def impersonal(rng: Random) -> Part:

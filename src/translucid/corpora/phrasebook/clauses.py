@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from .nominals import Subject
 from .text import English, Expression, Part, Spanish, english_words, join
-from .verbs import CAN, ESTAR, GO, Verb
+from .verbs import CAN, ESTAR, GIVE, GO, Verb
+from .word_labels import LABELING
 
 AM = ("am", "are", "is", "are", "are")
 BE = {"present": AM, "past": ("was", "were", "was", "were", "were")}
@@ -105,10 +106,17 @@ def clause(
     person = subject.person
     finite, *nonfinite = _spanish(verb, person, mode, group, dropped)
     preverbal = list(middle.spanish)
+    clitics = _clitic(predicate, person, group.main)
     if mode in ("going", "can"):  # the clitic is part of the infinitive
         nonfinite.append(_infinitive(predicate, person, group.main))
     else:
-        preverbal += _clitic(predicate, person, group.main)
+        preverbal += clitics
+    if labels := LABELING.get():
+        labels.verb_group(verb, mode, subject, group, (finite, nonfinite))
+        _label_clitics(predicate, clitics, person)
+        labels.complement(verb, complement, subject)
+        labels.roles(subject_part.english, "subject")
+        labels.roles(subject_part.spanish, "subject")
     if not question:
         spanish = [*subject_part.spanish, *preverbal, finite, *nonfinite, *complement.spanish]
     elif verb.is_be and _precedes_subject(complement):
@@ -122,6 +130,14 @@ def clause(
         spanish = [*preverbal, finite, *subject_part.spanish, *nonfinite, *complement.spanish]
     part = Part(english + complement.english, spanish)
     return join(opener, part) if opener else part
+
+
+def _label_clitics(predicate: Predicate, clitics: Sequence[Spanish], person: int) -> None:
+    labels = LABELING.get()
+    is_indirect = predicate.verb is GIVE or predicate.clitic in ("le", "les")
+    for clitic in clitics:
+        assert labels is not None
+        labels.clitic(clitic, person, "indirect object" if is_indirect else "object", predicate.clitic_of)
 
 
 def _middle(adverb: Expression | None, *, negative: bool) -> Part:
@@ -174,11 +190,17 @@ def continuation(subject: Subject, predicate: Predicate, mode: str) -> Part:
     words = group.main
     if mode in ("present", "past"):
         words = [*group.support, *group.main]
+    clitics = _clitic(predicate, subject.person, words)
+    finite = None
     if mode in ("going", "can"):
         spanish = [_infinitive(predicate, subject.person, words)]
     else:
         finite = Spanish(verb.finite[mode][subject.person], *words)
-        spanish = [*_clitic(predicate, subject.person, words), finite]
+        spanish = [*clitics, finite]
+    if labels := LABELING.get():
+        labels.verb_group(verb, mode, subject, ([], [], words), (finite, spanish if finite is None else []))
+        _label_clitics(predicate, clitics, subject.person)
+        labels.complement(verb, predicate.complement, subject)
     return Part(words + predicate.complement.english, spanish + predicate.complement.spanish)
 
 
@@ -194,7 +216,11 @@ def deed(predicate: Predicate, person: int, form: str) -> Part:
     words = english_words(verb.ing if form == "ing" else verb.base, *verb.particle)
     if form == "to":
         words.insert(0, English("to"))
-    return join(Part(words, [_infinitive(predicate, person, words)]), predicate.complement)
+    infinitive = _infinitive(predicate, person, words)
+    if labels := LABELING.get():
+        labels.deed(verb, words, infinitive, predicate.complement)
+        _label_clitics(predicate, _clitic(predicate, person, words), person)
+    return join(Part(words, [infinitive]), predicate.complement)
 
 
 def felt(
@@ -225,4 +251,10 @@ def felt(
     clitic = Spanish(INDIRECT[subject.person], *heads)
     finite = Spanish(verb.finite[mode][4 if plural else 2], *group.support, *group.main)
     spanish = [*subject_part.spanish, *middle.spanish, clitic, finite]
+    if labels := LABELING.get():
+        labels.felt(subject, verb, mode, group, (clitic, finite), plural=plural)
+        labels.roles(subject_part.english, "subject")
+        labels.roles([word for word in subject_part.spanish if word.text != "a"], "indirect object")
+        labels.roles(stimulus.english, "object")
+        labels.roles(stimulus.spanish, "subject")
     return Part(english + stimulus.english, spanish + stimulus.spanish)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -24,16 +25,17 @@ from translucid.ground.errors import UserError
 from . import adverbials as when_where
 from . import lexicon as words
 from . import verbs
-from .being import quality, weather
+from .being import presented, quality, weather
 from .chance import pick, weighted
 from .clauses import Predicate, clause, felt
 from .deeds import NOTHING
 from .generation import SPLITS, Split
 from .lexicon import Adjective, Noun, nouns
-from .nominals import DETERMINERS, IT, THEY, WE, I, Member, Subject, noun_phrase, of_nouns
+from .nominals import IT, THEY, WE, I, Member, Subject, noun_phrase, of_nouns
 from .simple_sentences import WHERE
 from .text import English, Expression, Part, Phrase, Spanish, join, word, write
 from .verbs import Verb
+from .word_labels import LABELING, Labels, SentenceLabels, labeling, name_antecedent
 
 Say: TypeAlias = Callable[[bool], Part]
 """Returns a sentence whose antecedent is feminine, or masculine; the English is the same."""
@@ -369,11 +371,8 @@ def _where(_: Random, mention: Mention) -> Part:
 
 
 def _this_is(_: Random, mention: Mention) -> Part:
-    form = mention.noun.feminine + 2 * mention.plural
-    english = ("this", "these")[mention.plural]
-    pointer = word(english, DETERMINERS[english][form])
-    be = word(("is", "are")[mention.plural], ("es", "son")[mention.plural])
-    return join(pointer, be, noun_phrase(mention.noun, _possessive(mention.subject), plural=mention.plural))
+    noun_part = noun_phrase(mention.noun, _possessive(mention.subject), plural=mention.plural)
+    return presented(noun_part, mention.plural, mention.noun.feminine + 2 * mention.plural)
 
 
 def _like(_: Random, mention: Mention) -> Part:
@@ -455,6 +454,8 @@ def filler(rng: Random, subject: Subject) -> Part:
 
 CHOICES = table("phrasebook/choices.tsv")
 """Sentences with two translations, and the ambiguous word in them."""
+SENSES = {row["word"]: row for row in table("phrasebook/senses.tsv")}
+"""The translations of ambiguous nouns."""
 CONTEXTS = table("phrasebook/contexts.tsv")
 """Pairs of sentences that determine the translation of a word; the words that do have asterisks."""
 
@@ -470,12 +471,16 @@ class Passage(NamedTuple):
     """The translation of the last sentence that would be right with another antecedent."""
     phenomenon: str
     """`pronoun`, `adjective`, `subject` or `sense`."""
+    labels: tuple[SentenceLabels, ...] | None = None
+    """The labels of the words of each sentence, if someone asked for them."""
 
     def records(self, document: str) -> list[dict[str, Any]]:
         """Return a record for each sentence: source, target and document; the last one has the other fields, too."""
         records: list[dict[str, Any]] = []
         for source, target in self.sentences:
             records.append({"source": source, "target": target, "document": document})
+        for record, labels in zip(records, self.labels or (), strict=False):
+            record |= {"source_labels": labels.source, "target_labels": labels.target}
         records[-1] |= {"contrast": self.contrast, "antecedent": self.antecedent, "phenomenon": self.phenomenon}
         return records
 
@@ -486,11 +491,11 @@ Twins: TypeAlias = tuple[Passage, Passage]
 class MarkedSentence(NamedTuple):
     """A sentence that mentions the antecedent, and the positions of the words that determine the translation."""
 
-    phrase: tuple[str, str]
+    phrase: Phrase
     words: tuple[int, ...]
 
 
-def generate_passages(count: int, *, split: Split = "train", seed: int = 1) -> Iterator[Passage]:
+def generate_passages(count: int, *, split: Split = "train", seed: int = 1, labels: bool = False) -> Iterator[Passage]:
     """Generate distinct passages; twins follow each other.
 
     No antecedent has the same dependent sentence in two splits, though each is in the training split with others.
@@ -499,6 +504,7 @@ def generate_passages(count: int, *, split: Split = "train", seed: int = 1) -> I
         count: the number of passages, which is even.
         split: the split.
         seed: determines which passages of the split are drawn.
+        labels: whether the passages have labels of their words.
 
     Raises:
         UserError: the count is odd, the split is unknown, or, while iterating, the split has too few passages.
@@ -511,8 +517,9 @@ def generate_passages(count: int, *, split: Split = "train", seed: int = 1) -> I
 
     def draw() -> Twins:
         kind, twins = weighted(rng, KINDS), None
-        while twins is None:
-            twins = kind(rng, split)
+        with labeling() if labels else nullcontext():
+            while twins is None:
+                twins = kind(rng, split)
         return twins
 
     def content(twins: Twins) -> str:
@@ -532,7 +539,7 @@ def _reference(patterns: Sequence[Pattern], rng: Random, split: Split) -> Twins 
     subject = subject_of(rng, opening)
     ending = pattern.draw(rng, subject.again(), plural=plural)
     contracted = rng.random() < 0.7
-    masculine, feminine = (write(ending(gender), ".", contracted=contracted) for gender in (False, True))
+    masculine, feminine = (_dependent(ending(gender), gender, contracted=contracted) for gender in (False, True))
     twins = []
     for right, wrong, gender in ((masculine, feminine, False), (feminine, masculine, True)):
         nouns = _antecedents(pattern, split, feminine=gender, plural=plural)
@@ -540,8 +547,24 @@ def _reference(patterns: Sequence[Pattern], rng: Random, split: Split) -> Twins 
             return None
         mention = Mention(pick(rng, nouns), plural, subject)
         preceding = _reference_context(rng, pattern, opening, mention)
+        if right.labels:
+            right = right._replace(labels=name_antecedent(right.labels, mention.noun.singular))
         twins.append(_passage(preceding, right, wrong.target, pattern.phenomenon))
     return twins[0], twins[1]
+
+
+def _dependent(part: Part, feminine: bool, *, contracted: bool) -> Phrase:
+    """Return a sentence whose pronoun refers to an antecedent of this gender."""
+    if labels := LABELING.get():
+        labels.refer(part, ("it", "they", "them"), feminine=feminine)
+    return _write(part, ".", contracted=contracted)
+
+
+def _write(part: Part, ending: str, *, contracted: bool) -> Phrase:
+    """Return a sentence, with its labels in the context of a labeling."""
+    phrase = write(part, ending, contracted=contracted)
+    labels = LABELING.get()
+    return phrase._replace(labels=labels.sentence(part, is_whole=False)) if labels else phrase
 
 
 def _antecedents(pattern: Pattern, split: Split, *, feminine: bool, plural: bool) -> list[Noun]:
@@ -554,9 +577,7 @@ def _antecedents(pattern: Pattern, split: Split, *, feminine: bool, plural: bool
     return nouns
 
 
-def _reference_context(
-    rng: Random, pattern: Pattern, opening: str, mention: Mention
-) -> list[tuple[str, str] | MarkedSentence]:
+def _reference_context(rng: Random, pattern: Pattern, opening: str, mention: Mention) -> list[Phrase | MarkedSentence]:
     """Return the sentences before a pronoun."""
     part = OPENINGS[opening](rng, mention)
     phrase = _written(rng, part, "?" if opening == "where" else ".")
@@ -581,7 +602,7 @@ def _choice(phenomenon: str, rng: Random, split: Split) -> Twins | None:
     for prefix, other_prefix in (("", "other_"), ("other_", "")):
         fillers = [_written(rng, filler(rng, pick(rng, (I, WE)))) for _ in range(_filler_count(rng))]
         preceding = _in_order(rng, _marked(context[prefix + "english"], context[prefix + "spanish"]), fillers)
-        right = Phrase(choice["english"], choice[prefix + "spanish"], ())
+        right = _fixed(choice["english"], choice[prefix + "spanish"], choice["word"], prefix)
         twins.append(_passage(preceding, right, choice[other_prefix + "spanish"], phenomenon))
     return twins[0], twins[1]
 
@@ -589,7 +610,29 @@ def _choice(phenomenon: str, rng: Random, split: Split) -> Twins | None:
 def _marked(english: str, spanish: str) -> MarkedSentence:
     """Return a sentence without the asterisks, and the positions of the words that have them."""
     positions = tuple(position for position, word in enumerate(english.split()) if "*" in word)
-    return MarkedSentence((english.replace("*", ""), spanish), positions)
+    return MarkedSentence(_fixed(english.replace("*", ""), spanish), positions)
+
+
+def _fixed(english: str, spanish: str, word: str = "", prefix: str = "") -> Phrase:
+    """Return a sentence that is not built from parts; of its labels, only those of the ambiguous word are known."""
+    phrase = Phrase(english, spanish, ())
+    if LABELING.get() is None:
+        return phrase
+    row = SENSES.get(word)
+    if row is not None:
+        sense = row[prefix + "sense"]
+        source, target = _ambiguous(english, word, sense), _ambiguous(spanish, sense, word)
+    else:
+        number = {"person": "second", "number": "plural" if prefix else "singular"}
+        source = tuple(number if word and text.strip("?") == word else {} for text in english.split())
+        target = tuple(number if word and "staba" in text else {} for text in spanish.split())
+    return phrase._replace(labels=SentenceLabels(source, target))
+
+
+def _ambiguous(sentence: str, word: str, translation: str) -> tuple[Labels, ...]:
+    """Return the labels of a sentence with an ambiguous word, in the singular or plural."""
+    known = {"part of speech": "noun", "sense": f"{word}: {translation}"}
+    return tuple(known if text.strip(".,?!¿¡").lower() in (word, word + "s") else {} for text in sentence.split())
 
 
 def _filler_count(rng: Random) -> int:
@@ -597,28 +640,28 @@ def _filler_count(rng: Random) -> int:
     return pick(rng, (0, 0, 0, 1, 1, 1, 1, 2, 2))
 
 
-def _in_order(
-    rng: Random, marked: MarkedSentence, fillers: list[tuple[str, str]]
-) -> list[tuple[str, str] | MarkedSentence]:
+def _in_order(rng: Random, marked: MarkedSentence, fillers: list[Phrase]) -> list[Phrase | MarkedSentence]:
     """Return the sentences before the last one; most others are between the antecedent and its pronoun."""
     position = int(rng.random() ** 2 * (len(fillers) + 1))
     return [*fillers[:position], marked, *fillers[position:]]
 
 
-def _written(rng: Random, part: Part, ending: str = ".") -> tuple[str, str]:
-    phrase = write(part, ending, contracted=rng.random() < 0.7)
-    return phrase.source, phrase.target
+def _written(rng: Random, part: Part, ending: str = ".") -> Phrase:
+    return _write(part, ending, contracted=rng.random() < 0.7)
 
 
-def _passage(context: list[tuple[str, str] | MarkedSentence], right: Phrase, contrast: str, phenomenon: str) -> Passage:
-    sentences: list[tuple[str, str]] = []
+def _passage(context: list[Phrase | MarkedSentence], right: Phrase, contrast: str, phenomenon: str) -> Passage:
+    phrases: list[Phrase] = []
     antecedent: list[tuple[int, int]] = []
     for number, sentence in enumerate(context):
         if isinstance(sentence, MarkedSentence):
             antecedent += ((number, position) for position in sentence.words)
             sentence = sentence.phrase
-        sentences.append(sentence)
-    return Passage((*sentences, (right.source, right.target)), tuple(antecedent), contrast, phenomenon)
+        phrases.append(sentence)
+    phrases.append(right)
+    sentences = tuple((phrase.source, phrase.target) for phrase in phrases)
+    labels = tuple(phrase.labels for phrase in phrases if phrase.labels)
+    return Passage(sentences, tuple(antecedent), contrast, phenomenon, labels or None)
 
 
 KINDS: tuple[tuple[float, Callable[[Random, Split], Twins | None]], ...] = (

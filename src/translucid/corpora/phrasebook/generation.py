@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from random import Random
 from typing import Literal, TypeAlias, get_args
 
@@ -14,6 +15,7 @@ from .nominals import someone
 from .sentences import compound, long, speaker
 from .simple_sentences import answer, fragment, greeting, request, statement, wh, yes_no
 from .text import Part, Phrase, write
+from .word_labels import LABELING, labeling
 
 Split: TypeAlias = Literal["train", "valid", "test"]
 
@@ -42,7 +44,13 @@ def split_of(target: str) -> Split:
 
 
 def generate(
-    count: int, *, split: Split = "train", seed: int = 1, min_words: int = SHORTEST, max_words: int = LONGEST
+    count: int,
+    *,
+    split: Split = "train",
+    seed: int = 1,
+    min_words: int = SHORTEST,
+    max_words: int = LONGEST,
+    labels: bool = False,
 ) -> Iterator[Phrase]:
     """Generate distinct sentence pairs.
 
@@ -51,6 +59,7 @@ def generate(
         split: the split of the pairs. It depends on their content, so the splits never share a sentence.
         seed: determines which sentences of the split are drawn.
         min_words, max_words: limits for the whitespace-separated words of both sides, within 2..60.
+        labels: whether the pairs have labels of their words.
 
     Returns:
         an iterator over pairs with distinct English content; the same arguments give the same pairs.
@@ -68,7 +77,8 @@ def generate(
     rng = Random(f"{split} {seed}")
 
     def draw_from_split() -> Phrase | None:
-        phrase = draw(rng, min_words, max_words)
+        with labeling() if labels else nullcontext():
+            phrase = draw(rng, min_words, max_words)
         return phrase if phrase and split_of(phrase.target) == split else None
 
     what = f"{split} sentences of {min_words} to {max_words} words in the phrasebook"
@@ -77,7 +87,7 @@ def generate(
 
 
 def draw(rng: Random, min_words: int, max_words: int) -> Phrase | None:
-    """Draw a sentence; return None if its length is out of range."""
+    """Draw a sentence, with labels in the context of a labeling; return None if its length is out of range."""
     kind = rng.random()
     if max_words < 8 or (kind < 0.7 and min_words < 12):
         part, ending = short(rng)
@@ -92,6 +102,8 @@ def draw(rng: Random, min_words: int, max_words: int) -> Phrase | None:
     elif ending == "." and len(part.english) < 9 and rng.random() < 0.03:
         ending = "!"
     phrase = write(part, ending, contracted=rng.random() < 0.7)
+    if labels := LABELING.get():
+        phrase = phrase._replace(labels=labels.sentence(part))
     sizes = phrase.source.count(" ") + 1, phrase.target.count(" ") + 1
     return phrase if min_words <= min(sizes) and max(sizes) <= max_words else None
 

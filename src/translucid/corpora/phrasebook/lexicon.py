@@ -19,6 +19,8 @@ class Noun(NamedTuple):
     """The English preposition of place: in the park, at the beach. In Spanish it is always `en`."""
     article: bool = True
     """False if English has no article after `to`: to school."""
+    topic: str = ""
+    """Its field of meaning: food, places."""
 
 
 class Adjective(NamedTuple):
@@ -51,7 +53,8 @@ def read_nouns() -> dict[str, Noun]:
         english, spanish = row["english"], row["spanish"]
         plurals = row["plural"] or english_plural(english), spanish_plural(spanish)
         preposition, article = row["preposition"] or "in", not row["article"]
-        nouns[english] = Noun(english, plurals[0], spanish, plurals[1], row["gender"] == "f", preposition, article)
+        feminine = row["gender"] == "f"
+        nouns[english] = Noun(english, plurals[0], spanish, plurals[1], feminine, preposition, article, row["topic"])
     return nouns
 
 

@@ -12,9 +12,10 @@ from .chance import pick, sometimes, weighted
 from .clauses import INDIRECT, Predicate, clause, deed, felt
 from .deeds import buy, leisure, read, watch
 from .lexicon import Noun
-from .nominals import DETERMINERS, NOBODY, Subject, enumeration, noun_phrase, other_than
+from .nominals import DETERMINERS, NOBODY, Member, Subject, enumeration, noun_phrase, of_nouns, other_than
 from .text import Expression, Part, join, word
 from .verbs import Verb
+from .word_labels import LABELING
 
 AND_ALSO = Expression("and also", "y también")
 
@@ -184,7 +185,8 @@ def hurts(rng: Random, subject: Subject) -> Part:
     """Return a clause about a pain: my head hurts, me duele la cabeza. The subject is I, you, he or she."""
     owner = {"I": "my", "you": "your", "he": "his", "she": "her"}[subject.pronoun]
     pronoun, hurt = INDIRECT[subject.person], verbs.HURT.finite["present"]
-    if rng.random() < 0.35:
+    plural = rng.random() < 0.35
+    if plural:
         noun = pick(rng, words.BODY_PAIRS)
         english = f"{owner} {noun.plural} hurt"
         spanish = f"{pronoun} {hurt[4]} {DETERMINERS['the'][noun.feminine + 2]} {noun.spanish_plural}"
@@ -192,4 +194,14 @@ def hurts(rng: Random, subject: Subject) -> Part:
         noun = pick(rng, words.BODY)
         english = f"{owner} {noun.singular} hurts"
         spanish = f"{pronoun} {hurt[2]} {DETERMINERS['the'][noun.feminine]} {noun.spanish}"
-    return Expression(english, spanish, "0-0 2-1 0-2 1-3").say()
+    part = Expression(english, spanish, "0-0 2-1 0-2 1-3").say()
+    if labels := LABELING.get():
+        labels.noun_phrase(part, noun, owner, plural=plural)
+        clitic, finite, article, _ = part.spanish
+        labels.determiner(article, DETERMINERS["the"], noun.feminine + 2 * plural, english="the")
+        thing = of_nouns(Member(noun, owner, plural), human=False)
+        labels.verb_group(verbs.HURT, "present", thing, ([], [], part.english[2:]), (finite, ()))
+        labels.clitic(clitic, subject.person, "indirect object")
+        labels.roles(part.english, "subject")
+        labels.roles(part.spanish, "subject")
+    return part

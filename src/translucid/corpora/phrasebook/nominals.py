@@ -13,6 +13,7 @@ from . import lexicon as words
 from .chance import pick, sometimes, weighted
 from .lexicon import FAMILY, NAMES, NUMBERS, PARENTS, PEOPLE, Adjective, Noun
 from .text import English, Part, Spanish, comma, join, word
+from .word_labels import LABELING
 
 DETERMINERS = {
     # English: Spanish by feminine + 2 * plural
@@ -68,14 +69,21 @@ def noun_phrase(
         spanish = [*quality.spanish, *head.spanish]
     english = [*quality.english, *head.english]
     if generic or owner is not None:
+        determiner = "the"
         spanish.insert(0, Spanish(_spanish_determiner("the", noun, form), *head.english))
     elif determiner:
-        return join(word(determiner, _spanish_determiner(determiner, noun, form)), Part(english, spanish))
+        article = word(determiner, _spanish_determiner(determiner, noun, form))
+        english, spanish = [*article.english, *english], [*article.spanish, *spanish]
     if owner is not None:
         possessor = English(owner.singular + "'s")
         english.insert(0, possessor)
         spanish += [Spanish("de", possessor), Spanish(owner.spanish, possessor)]
-    return Part(english, spanish)
+    part = Part(english, spanish)
+    if labels := LABELING.get():
+        labels.noun_phrase(part, noun, determiner, adjective, plural=plural, owner=owner)
+        if determiner:
+            labels.determiner(spanish[0], DETERMINERS[determiner], form, english=determiner)
+    return part
 
 
 def _spanish_determiner(determiner: str, noun: Noun, form: int) -> str:
@@ -130,6 +138,8 @@ class Subject(NamedTuple):
         """
         if not self.named:
             pronoun = English(self.pronoun)
+            if labels := LABELING.get():
+                labels.subject_pronoun(pronoun, self)
             return Part([pronoun], []), (pronoun,)
         parts = []
         for member in self.members:

@@ -31,6 +31,7 @@ from .nominals import (
 )
 from .text import Expression, Part, Spanish, comma, english_words, join, word
 from .verbs import Verb
+from .word_labels import LABELING
 
 MODES = ((0.4, "present"), (0.26, "past"), (0.12, "will"), (0.1, "going"), (0.06, "progressive"), (0.06, "can"))
 MOMENTARY = frozenset((verbs.ARRIVE, verbs.SEE, verbs.GET_UP, verbs.GO_TO_BED))
@@ -291,11 +292,16 @@ def _who(rng: Random) -> Part:
     return does(rng, WHO, pick(rng, ("present", "past", "will", "can")), timed=0.2, negative=False)
 
 
+HOW_MANY = ("cuánto", "cuánta", "cuántos", "cuántas")
+
+
 def how_many(rng: Random, subject: Subject) -> Part:
     """Return a question about a number: how many books do you have, ¿cuántos libros tienes?"""
     noun = pick(rng, words.SMALL_THINGS + words.ANIMALS + words.FAMILY[2:6])
-    how_many = Expression("how many", "cuántas" if noun.feminine else "cuántos", "0-0 1-0")
-    opener = join(how_many.say(), noun_phrase(noun, plural=True))
+    how_many = Expression("how many", HOW_MANY[noun.feminine + 2], "0-0 1-0").say()
+    if labels := LABELING.get():
+        labels.determiner(how_many.spanish[0], HOW_MANY, noun.feminine + 2, english="many")
+    opener = join(how_many, noun_phrase(noun, plural=True))
     return clause(subject, Predicate(verbs.HAVE, NOTHING), "present", question=True, opener=opener)
 
 
@@ -323,7 +329,10 @@ def request(rng: Random) -> Part:
             break
     verb = predicate.verb
     english_verb = english_words(verb.base, *verb.particle)
-    part = join(Part(english_verb, [Spanish(verb.imperative, *english_verb)]), predicate.complement)
+    imperative = Spanish(verb.imperative, *english_verb)
+    if labels := LABELING.get():
+        labels.imperative(verb, english_verb, imperative, predicate.complement)
+    part = join(Part(english_verb, [imperative]), predicate.complement)
     chance = rng.random()
     if chance < 0.4:
         return part

@@ -8,7 +8,10 @@ Each side is built in its own word order, which therefore does not affect the al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .word_labels import SentenceLabels
 
 
 class Phrase(NamedTuple):
@@ -20,6 +23,8 @@ class Phrase(NamedTuple):
     """Spanish."""
     alignment: tuple[tuple[int, int], ...]
     """Sorted pairs (source word, target word) of positions among the whitespace-separated words, counted from 0."""
+    labels: SentenceLabels | None = None
+    """The labels of the words of both sides, if someone asked for them."""
 
 
 class English:

@@ -14,6 +14,7 @@ from tests.jobs.test_identity import KINDS
 from translucid.cli.combinations import CONFLICTS, NEEDS, UNSUITABLE
 from translucid.cli.flags import FLAGS, REFERENCE, with_flags
 from translucid.cli.main import tree
+from translucid.cli.option import Interventions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -104,6 +105,7 @@ def test_each_parameter_in_a_message_has_a_flag_and_each_flag_exists():
     assert {flag for text in table for flag in FLAG.findall(text)} <= all_flags()
     for kind in KINDS:  # an interrupted job names its fields
         used |= {field.name for field in fields(kind)}
+    used.update(Interventions._fields)  # so does one with interventions
     assert FLAGS.keys() - used == set()
 
 

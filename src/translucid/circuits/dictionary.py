@@ -28,7 +28,7 @@ FILE = "dictionary.safetensors"
 INPUT = ".feed_forward_input"
 """The end of the name of the point with the input of a sublayer; that of its output is `OUTPUT`."""
 OUTPUT = ".feed_forward"
-_MAKE = "`translucid features RUN --text FILES` makes one."
+_MAKE = "`learn_features` makes one."
 
 
 class FeatureName(NamedTuple):

@@ -4,4 +4,5 @@ from translucid.models.kinds import Extension
 
 CIRCUITS = Extension(
     interventions={"feature": "translucid.circuits.steering:steering"},
+    commands={"features": ("Inspect", "translucid.circuits.commands:features")},
 )

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from translucid.ground.console import Console
 
 _SAME_NAME = """
-ablate adapter alignments beam check choose context device engine keep_references
+ablate adapter alignments beam check choose context device engine feature keep_references
 language_piece limit max_tokens method mix model out output pairs pivot port proxies quantization
 reverse target_text terms terms_mode test text threshold
 tokenize tokenizer top_candidates train train_alignments valid valid_general workers
@@ -62,6 +62,7 @@ FLAGS = {
     "fit_lens": "translucid tune lens",
     "fit_ranking": "translucid tune ranking",
     "generate_passages": "translucid data phrasebook FILE.jsonl --discourse",
+    "learn_features": "translucid features RUN --text FILES",
     "keys()": "`translucid models --keys`",
     "shortlists=False": "translucid tune speed",
     "shortlists=True": "translucid tune shortlists",

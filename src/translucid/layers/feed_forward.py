@@ -24,7 +24,11 @@ class FeedForward(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
+    def neurons(self, x: Tensor) -> Tensor:
+        """Return f(x W_1 + b_1) [B, T, F] for x [B, T, D]."""
+        f = _FUNCTIONS[self.nonlinearity]
+        return f(self.inner(x))
+
     def forward(self, x: Tensor) -> Tensor:
         """Map x [B, T, D] to [B, T, F] and back to [B, T, D]."""
-        f = _FUNCTIONS[self.nonlinearity]
-        return self.outer(f(self.inner(x)))
+        return self.outer(self.neurons(x))

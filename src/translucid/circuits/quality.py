@@ -190,13 +190,13 @@ class Quality:
 
     def tables(self) -> list[tuple[list[str], list[list[str]]]]:
         """Return the heads and the rows of two tables: the sublayers of the dictionary, and all systems."""
-        sublayers = []
+        sublayers: list[list[str]] = []
         for name, unexplained, active, dead in self.sublayers:
             sublayers.append([name, f"{unexplained:.1%}", f"{active:.1f}", f"{dead:.1%}"])
-        systems = []
+        systems: list[list[str]] = []
         for s in self.systems:
-            active = "" if s.active is None else f"{s.active:.1f}"
-            figures = [f"{s.unexplained:.1%}", active, f"{s.loss:.3f}", f"{s.divergence:.3f}"]
+            units = "" if s.active is None else f"{s.active:.1f}"
+            figures = [f"{s.unexplained:.1%}", units, f"{s.loss:.3f}", f"{s.divergence:.3f}"]
             systems.append([s.system, *figures, f"{s.greedy:.1f}", f"{s.beam:.1f}"])
         return [
             (["sublayer", "unexplained", "L0", "dead"], sublayers),

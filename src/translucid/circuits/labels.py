@@ -1,0 +1,495 @@
+"""What units mean, measured: how well one of them tells where a label has a value.
+
+A unit is positive where its value is at least a threshold. F1 = 2 TP / (TP + FP + P) compares that with the words whose
+label has the value, among all words that have the label; a sense competes with the other senses of its word only. Unit
+and threshold are chosen on the even sentences, and measured on the odd ones.
+
+The units are features, neurons, and channels of heads before W^O, of which either sign counts. Beside them are a linear
+probe, ridge regression on all D numbers of the input of the best sublayer, and the F1 of *always*.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from translucid.api.translator import Translator
+from translucid.attention.points import points_of, recording
+from translucid.circuits.dictionary import INPUT, Dictionary, sublayers_of
+from translucid.decoding.maps import forced_features
+from translucid.decoding.pair_scores import BATCH_TOKENS, paired_batches
+from translucid.ground.atomic import write_atomically
+from translucid.ground.console import Console, progress_bar, table_of
+from translucid.ground.errors import UserError
+from translucid.inspection.words import word_spans
+from translucid.runs.run_folder import CIRCUITS, RunFolder
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+FILE = "labels.json"
+MIN_POSITIVES = 50
+"""The smallest number of words of each half whose label has a value."""
+BLOCK = 256
+"""The number of units whose values are sorted at a time."""
+RIDGE = 1.0
+SITES = ("source", "read", "written")
+"""Where the units of a word are: of a source word, at its last token; of a target word, where the decoder reads its
+last token, or where it writes its first."""
+KINDS = ("feature", "neuron", "channel", "probe")
+HEADS = ".heads"
+CLEAR_F1, CLEAR_GAIN = 0.5, 0.2
+"""A feature has a label if its F1 and what it is better than *always* are at least these."""
+Labels: TypeAlias = Mapping[str, str]
+Values: TypeAlias = NDArray[np.float32]
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+class LabeledPair(NamedTuple):
+    """A sentence pair, and the labels of the words of each side that white space separates."""
+
+    source: str
+    target: str
+    source_labels: Sequence[Labels]
+    target_labels: Sequence[Labels]
+
+
+class Unit(NamedTuple):
+    """A unit, how it was chosen, and how good it is."""
+
+    name: str
+    """`decoder.1.feature.412`, `decoder.1.neuron.17`, `decoder.1.cross.head.3.channel.5`; of a probe, its sublayer."""
+    sign: int
+    """1, or -1 if a word is positive where the negative value is at least the threshold."""
+    threshold: float
+    f1: float
+    """On the other half."""
+    candidates: int
+    """The number of units among which it was chosen."""
+
+
+class Meaning(NamedTuple):
+    """How well the best unit of each kind tells a value of a label."""
+
+    site: str
+    label: str
+    value: str
+    positives: int
+    """The number of words of the second half whose label has the value."""
+    words: int
+    """The number of words of the second half that have the label."""
+    always: float
+    """The F1 of *always*."""
+    units: Mapping[str, Unit]
+    """The best unit of each of `KINDS`."""
+
+    def __str__(self) -> str:
+        """Name the value: `topic food`, `sense play: tocar`."""
+        return f"{self.label} {self.value}"
+
+
+@dataclass(frozen=True)
+class Meanings:
+    """The labels of the features of a dictionary."""
+
+    dictionary: str
+    """The fingerprint of the dictionary."""
+    rows: Sequence[Meaning]
+    features: Mapping[str, Meaning]
+    """What each feature with a clear label tells best; `units` has only itself."""
+
+    @classmethod
+    def load(cls, run: RunFolder | Path, dictionary: Dictionary) -> Meanings | None:
+        """Read what was measured for the dictionary of a run; None if nothing was.
+
+        Raises:
+            UserError: the file is damaged.
+        """
+        file = (run.path if isinstance(run, RunFolder) else run) / CIRCUITS / FILE
+        if not file.exists():
+            return None
+        try:
+            facts = json.loads(file.read_text(encoding="utf-8"))
+            rows = [_meaning(row) for row in facts["rows"]]
+            features = {name: _meaning(row) for name, row in facts["features"].items()}
+            meanings = cls(facts["dictionary"], rows, features)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError("is damaged or not ours", file=file, fix="Delete it; --labels measures again.") from error
+        return meanings if meanings.dictionary == dictionary.digest else None
+
+    def save(self, run: RunFolder | Path) -> None:
+        """Write `labels.json` into the run."""
+        facts = {
+            "dictionary": self.dictionary,
+            "rows": [_plain(row) for row in self.rows],
+            "features": {name: _plain(row) for name, row in self.features.items()},
+        }
+        text = json.dumps(facts, ensure_ascii=False, indent=1)
+        write_atomically((run.path if isinstance(run, RunFolder) else run) / CIRCUITS / FILE, text.encode())
+
+    def render(self) -> Table:
+        """Return a table of all values, with the F1 of the best unit of each kind."""
+        table = table_of("where", "label", "value", "feature", figures=("words", "always", *KINDS))
+        for row in self.rows:
+            scores = [f"{row.units[kind].f1:.2f}" for kind in KINDS]
+            name = row.units["feature"].name
+            table.add_row(row.site, row.label, row.value, name, f"{row.positives:,}", f"{row.always:.2f}", *scores)
+        return table
+
+
+def _plain(row: Meaning) -> dict[str, Any]:
+    return {**row._asdict(), "units": {kind: unit._asdict() for kind, unit in row.units.items()}}
+
+
+def _meaning(row: Mapping[str, Any]) -> Meaning:
+    return Meaning(**{**row, "units": {kind: Unit(**unit) for kind, unit in row["units"].items()}})
+
+
+def read_labeled(file: Path) -> list[LabeledPair]:
+    """Read pairs with labels, as `translucid data phrasebook --labels` writes them.
+
+    Raises:
+        UserError: a line has no labels, or not one for each word.
+    """
+    pairs = []
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError("can't be read", file=file, fix="Give a file of JSON lines.") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+            sides = record["source_labels"], record["target_labels"]
+            pair = LabeledPair(record["source"], record["target"], *[[dict(word) for word in side] for side in sides])
+            lengths = len(pair.source.split()), len(pair.target.split())
+            complete = lengths == (len(pair.source_labels), len(pair.target_labels))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            complete = False
+        if not complete:
+            fix = "`translucid data phrasebook FILE.jsonl --labels` writes such a file."
+            raise UserError("has no label for each word", file=file, line=number, fix=fix)
+        pairs.append(pair)
+    return pairs
+
+
+def best_thresholds(values: Values, positive: Flags) -> tuple[Values, Values]:
+    """Return the best F1 of each unit for each value of a label, and its threshold.
+
+    Each distinct value of a unit is a threshold. A single sort of integers, which have the value in their upper and the
+    row in their lower half, is ten times as fast as an argsort.
+
+    Args:
+        values: [m, n] of m units for n words.
+        positive: [c, n], whether the label of a word has each of c values.
+
+    Returns:
+        F1 and threshold, [c, m] each.
+    """
+    n = values.shape[1]
+    # The order of floats as unsigned integers: negative ones are inverted, and others come after them.
+    bits = np.ascontiguousarray(values + np.float32(0)).view(np.uint32)
+    keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64) << np.uint64(32)
+    keys |= np.arange(n, dtype=np.uint64)
+    keys.sort(axis=1)
+    rows = (keys[:, ::-1] & np.uint64(0xFFFFFFFF)).astype(np.intp)
+    descending = np.take_along_axis(values, rows, axis=1)
+    is_end = np.ones(values.shape, bool)  # only the last of equal values is a threshold
+    is_end[:, :-1] = descending[:, :-1] != descending[:, 1:]
+    predicted = np.arange(1, n + 1, dtype=np.float32)
+    f1 = np.zeros((len(positive), len(values)), np.float32)
+    thresholds = np.zeros_like(f1)
+    for value, is_positive in enumerate(positive):
+        true = np.cumsum(is_positive[rows], axis=1, dtype=np.float32)
+        scores = np.where(is_end, 2 * true / (predicted + is_positive.sum(dtype=np.float32)), -1)
+        best = scores.argmax(axis=1)[:, None]
+        f1[value] = np.take_along_axis(scores, best, axis=1)[:, 0]
+        thresholds[value] = np.take_along_axis(descending, best, axis=1)[:, 0]
+    return f1, thresholds
+
+
+def f1_score(predicted: Flags, positive: Flags) -> float:
+    """Return the F1 of predictions [n]; 0 without any true one."""
+    return 2 * float((predicted & positive).sum()) / max(int(predicted.sum() + positive.sum()), 1)
+
+
+class Group(NamedTuple):
+    """Words of a site that have a label, and its values. The words of a sense are those of one word."""
+
+    label: str
+    names: Sequence[str]
+    words: NDArray[np.intp]
+    """The words [n] among those of the site."""
+    positive: Flags
+    """[c, n], whether the label has each value."""
+    first: Flags
+    """[n], whether a word belongs to the half on which units are chosen."""
+
+    def half(self, first: bool) -> tuple[NDArray[np.intp], Flags]:
+        """Return the words of a half [k], and whether their label has each value [c, k]."""
+        chosen = self.first if first else ~self.first
+        return self.words[chosen], self.positive[:, chosen]
+
+
+def groups_of(labels: Sequence[Labels], first: Flags, min_positives: int = MIN_POSITIVES) -> list[Group]:
+    """Return the labels of words with those values that enough words of each half have."""
+    by_group: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for i, word in enumerate(labels):
+        for label, value in word.items():
+            group = value.partition(":")[0] if label == "sense" else ""
+            by_group.setdefault((label, group), {}).setdefault(value, []).append(i)
+    groups = []
+    for (label, _), rows_of in sorted(by_group.items()):
+        words = np.array(sorted(i for rows in rows_of.values() for i in rows), np.intp)
+        names = []
+        for name, rows in sorted(rows_of.items()):
+            in_first = int(first[rows].sum())
+            if min(in_first, len(rows) - in_first) >= min_positives and len(rows) < len(words):
+                names.append(name)
+        if names:
+            positive = np.array([np.isin(words, rows_of[name]) for name in names])
+            groups.append(Group(label, names, words, positive, first[words]))
+    return groups
+
+
+@dataclass
+class SiteStates:
+    """The words of a site: their labels, and what the model computes there."""
+
+    labels: list[Labels]
+    first: list[bool]
+    states: dict[str, list[torch.Tensor]]
+    """Rows of the points, by name: inputs of sublayers [D], and channels of heads [H d]."""
+    heads: dict[str, int]
+    """H by point."""
+
+    def stacked(self, name: str) -> torch.Tensor:
+        """Return all rows of a point [n, D]."""
+        return torch.cat(self.states[name])
+
+
+@torch.inference_mode()
+def collect(
+    translator: Translator, dictionary: Dictionary, pairs: Sequence[LabeledPair], console: Console
+) -> dict[str, SiteStates]:
+    """Return the words of all sites.
+
+    Raises:
+        UserError: no pair can be read by the model.
+    """
+    model, tokenizer = translator.model, translator.tokenizer
+    names = [f"{name}{INPUT}" for name in dictionary.sublayers]
+    names += [name for name in points_of(model) if name.endswith(HEADS)]
+    sites = {site: SiteStates([], [], {}, {}) for site in SITES}
+    encoded = translator.pipeline.pairs([(pair.source, pair.target) for pair in pairs])
+    fitting = [i for i, pair in enumerate(encoded) if pair.longest <= translator.pipeline.longest]
+    with progress_bar(console, "reading labeled pairs", len(fitting)) as advance:
+        for batch, source, target in paired_batches(
+            [encoded[i].ids for i in fitting], model.pad, translator.device, BATCH_TOKENS
+        ):
+            with recording(model, names) as record:
+                forced_features(model, model.encode(source), target)
+            for row, place in enumerate(batch):
+                i = fitting[place]
+                source_ids, target_ids = encoded[i].ids
+                source_spans = _spans(tokenizer.source_pieces(source_ids), len(tokenizer.source_opening))
+                target_spans = _spans(tokenizer.target_pieces(target_ids), len(tokenizer.target_opening))
+                if len(source_spans) != len(pairs[i].source_labels) or len(target_spans) != len(pairs[i].target_labels):
+                    continue
+                positions = {
+                    "source": [end - 1 for _, end in source_spans],
+                    "read": [end for _, end in target_spans],  # the input of position i + 1 is target token i
+                    "written": [start for start, _ in target_spans],
+                }
+                for site, states in sites.items():
+                    states.labels += pairs[i].source_labels if site == "source" else pairs[i].target_labels
+                    states.first += [i % 2 == 0] * len(positions[site])
+                    stack = "encoder" if site == "source" else "decoder"
+                    for name in names:
+                        if name.startswith(stack):
+                            tensor = record[name][row]
+                            if name.endswith(HEADS):
+                                states.heads[name] = len(tensor)
+                                tensor = tensor.transpose(0, 1).flatten(1)  # [H, T, d] to [T, H d]
+                            states.states.setdefault(name, []).append(tensor[positions[site]].float().cpu())
+            advance(len(batch))
+    if not sites["source"].labels:
+        raise UserError("no labeled pair can be read by the model", fix="Give pairs of its languages.")
+    return sites
+
+
+def _spans(pieces: Sequence[str], opening: int) -> list[tuple[int, int]]:
+    """Return the words of a text, without its opening and its end token."""
+    return [(start, end) for _, start, end in word_spans(pieces, opening)][opening:-1]
+
+
+class Block(NamedTuple):
+    """Values of units [m, n] for the words of a site."""
+
+    kind: str
+    names: Sequence[str]
+    sign: int
+    values: Values
+
+
+def blocks(site: SiteStates, translator: Translator, dictionary: Dictionary) -> Iterator[Block]:
+    """Yield the values of all units of a site, `BLOCK` units at a time."""
+    sublayers = sublayers_of(translator.model)
+    for point in site.states:
+        states = site.stacked(point)
+        if point.endswith(INPUT):
+            name = point.removesuffix(INPUT)
+            transcoder = dictionary.transcoders[name].cpu()
+            parts = [_top(transcoder.features(chunk), transcoder.k) for chunk in states.split(1024)]
+            values, numbers = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
+            for start in range(0, transcoder.width, BLOCK):
+                stop = min(start + BLOCK, transcoder.width)
+                block = torch.zeros(len(states), stop - start + 1)  # the last column is for all other features
+                columns = torch.where((numbers >= start) & (numbers < stop), numbers - start, stop - start)
+                block.scatter_(1, columns, values)
+                names = [f"{name}.feature.{i}" for i in range(start, stop)]
+                yield Block("feature", names, 1, block[:, :-1].T.contiguous().numpy())
+            sublayer = sublayers[name]
+            with torch.inference_mode():
+                neurons = sublayer.neurons(states.to(sublayer.inner.weight.device)).float().cpu()
+            yield from _dense("neuron", [f"{name}.neuron.{i}" for i in range(neurons.size(1))], neurons, (1,))
+        else:
+            attention = point.removesuffix(HEADS)
+            names = [
+                f"{attention}.head.{head}.channel.{channel}"
+                for head in range(site.heads[point])
+                for channel in range(states.size(1) // site.heads[point])
+            ]
+            yield from _dense("channel", names, states, (1, -1))
+
+
+def _top(f: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    top = f.topk(k, dim=-1)
+    return top.values, top.indices
+
+
+def _dense(kind: str, names: Sequence[str], values: torch.Tensor, signs: Sequence[int]) -> Iterator[Block]:
+    for start in range(0, values.size(1), BLOCK):
+        columns = values[:, start : start + BLOCK].T.contiguous().numpy()
+        for sign in signs:
+            yield Block(kind, names[start : start + BLOCK], sign, sign * columns)
+
+
+class _Best(NamedTuple):
+    chosen: float
+    """The F1 on the first half."""
+    unit: Unit
+
+
+def measure_labels(
+    translator: Translator,
+    dictionary: Dictionary,
+    pairs: Sequence[LabeledPair],
+    *,
+    console: Console,
+    min_positives: int = MIN_POSITIVES,
+) -> Meanings:
+    """Measure what the units of a translator tell about labels.
+
+    Args:
+        translator: a translator with the PyTorch engine.
+        dictionary: its dictionary.
+        pairs: pairs with labels.
+        console: shows the progress.
+        min_positives: the smallest number of words of each half.
+
+    Raises:
+        UserError: no pair can be read by the model, or no value is frequent enough.
+    """
+    rows: list[Meaning] = []
+    features: dict[str, tuple[float, Meaning]] = {}
+    for site, states in collect(translator, dictionary, pairs, console).items():
+        groups = groups_of(states.labels, np.array(states.first), min_positives)
+        best = [[dict[str, _Best]() for _ in group.names] for group in groups]
+        candidates = dict.fromkeys(KINDS, 0)
+        with progress_bar(console, f"units of words {site}", None) as advance:
+            for block in blocks(states, translator, dictionary):
+                candidates[block.kind] += len(block.names)
+                for group, bests in zip(groups, best, strict=True):
+                    _improve(site, group, block, bests, features)
+                advance(len(block.names))
+        for group, bests in zip(groups, best, strict=True):
+            _probe(group, states, bests)
+            for name, by_kind in zip(group.names, bests, strict=True):
+                units = {kind: b.unit._replace(candidates=candidates[kind] or 1) for kind, b in by_kind.items()}
+                rows.append(_row(site, group, name, units))
+    if not rows:
+        raise UserError(f"no label has {min_positives} words in each half", fix="Give more labeled pairs.")
+    return Meanings(dictionary.digest, rows, {name: meaning for name, (_, meaning) in features.items()})
+
+
+def _row(site: str, group: Group, name: str, units: Mapping[str, Unit]) -> Meaning:
+    words, positive = group.half(first=False)
+    count = int(positive[list(group.names).index(name)].sum())
+    always = 2 * count / (len(words) + count)
+    return Meaning(site, group.label, name, count, len(words), always, units)
+
+
+def _improve(
+    site: str,
+    group: Group,
+    block: Block,
+    bests: Sequence[dict[str, _Best]],
+    features: dict[str, tuple[float, Meaning]],
+) -> None:
+    """Replace the best units of a group by those of a block that are better on the first half."""
+    words, positive = group.half(first=True)
+    f1, thresholds = best_thresholds(block.values[:, words], positive)
+    others, expected = group.half(first=False)
+
+    def measured(value: int, unit: int) -> Unit:
+        threshold = float(thresholds[value, unit])
+        score = f1_score(block.values[unit, others] >= threshold, expected[value])
+        return Unit(block.names[unit], block.sign, threshold, score, 1)
+
+    for value, by_kind in enumerate(bests):
+        unit = int(f1[value].argmax())
+        if block.kind not in by_kind or f1[value, unit] > by_kind[block.kind].chosen:
+            by_kind[block.kind] = _Best(float(f1[value, unit]), measured(value, unit))
+    if block.kind != "feature":
+        return
+    shares = positive.mean(1)
+    gains = f1 - (2 * shares / (1 + shares))[:, None]
+    for unit, value in enumerate(gains.argmax(0)):
+        gain, name = float(gains[value, unit]), block.names[unit]
+        if gain < CLEAR_GAIN or (name in features and features[name][0] >= gain):
+            continue
+        meaning = _row(site, group, group.names[value], {"feature": measured(int(value), unit)})
+        if meaning.units["feature"].f1 >= max(CLEAR_F1, meaning.always + CLEAR_GAIN):
+            features[name] = gain, meaning
+
+
+def _probe(group: Group, states: SiteStates, bests: Sequence[dict[str, _Best]]) -> None:
+    """Add the best linear probe of each value."""
+    words, positive = group.half(first=True)
+    others, expected = group.half(first=False)
+    for point in states.states:
+        if not point.endswith(INPUT):
+            continue
+        x = np.concatenate([states.stacked(point).numpy().astype(np.float64), np.ones((len(states.labels), 1))], 1)
+        known = x[words]
+        weights = np.linalg.solve(known.T @ known + RIDGE * np.eye(x.shape[1]), known.T @ positive.T)
+        values = (x @ weights).T.astype(np.float32)  # [c, n]
+        for value, by_kind in enumerate(bests):
+            f1, thresholds = best_thresholds(values[value : value + 1, words], positive[value : value + 1])
+            if "probe" not in by_kind or f1[0, 0] > by_kind["probe"].chosen:
+                threshold = float(thresholds[0, 0])
+                score = f1_score(values[value, others] >= threshold, expected[value])
+                by_kind["probe"] = _Best(float(f1[0, 0]), Unit(point.removesuffix(INPUT), 1, threshold, score, 1))
+
+
+def mean_f1(rows: Iterable[Meaning], kind: str) -> float:
+    """Return the mean F1 of the best units of a kind, or of *always*."""
+    scores = [row.always if kind == "always" else row.units[kind].f1 for row in rows]
+    return sum(scores) / max(len(scores), 1)

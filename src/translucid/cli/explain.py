@@ -6,7 +6,7 @@
 
     translucid explain runs/demo "I like soccer" --method lime --json
 
-    translucid explain runs/demo "I like the house" --instead-of el
+    translucid explain runs/demo "I like the house" --instead-of el --word la
 
     translucid explain runs/context "It is cold." --context "The soup is ready." --instead-of frío
 
@@ -47,10 +47,8 @@ class Explanation(NamedTuple):
         str | None, Option(metavar="WORD", help="Explain why a word is there and not this one; or a label.")
     ] = None
     word: Annotated[
-        int | None,
-        Option(
-            metavar="N", help="Which word that is, from 0; by default, where the model came closest to WORD.", min=0
-        ),
+        str | None,
+        Option(metavar="WORD|N", help="Which word that is, or its position from 0; by default, the closest to WORD."),
     ] = None
     samples: Annotated[int, Option(help="For LIME: sources with random parts left out.", min=10)] = 500
     context: option.Context = None

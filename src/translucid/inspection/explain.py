@@ -37,7 +37,7 @@ from translucid.ground.special import SPECIAL
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import plain, rounded
 from translucid.inspection.rendering.html import notebook_table
-from translucid.inspection.words import WordMap, ids_without, span_ranges, span_words, sum_ranges
+from translucid.inspection.words import WordMap, ids_without, span_ranges, span_words, sum_ranges, word_position
 from translucid.models.protocol import Memory, SequenceModel
 
 __all__ = [
@@ -298,16 +298,16 @@ class Contrast(Explained):
         return {"word": self.word, "instead_of": self.other.target_words[0], "log_odds": round(self.log_odds, 4)}
 
 
-def contrast(case: ForcedCase, instead_of: str, word: int | None = None) -> Contrast:
+def contrast(case: ForcedCase, instead_of: str, word: int | str | None = None) -> Contrast:
     """Contrast a word of a translation with another word after the same words.
 
     Args:
         case: the case of the whole target.
         instead_of: the other word.
-        word: the position of the target's word, from 0; by default, where the log-odds of the other word are highest.
+        word: the target's word or its position, from 0; by default, where the log-odds of the other word are highest.
 
     Raises:
-        UserError: there is no word at that position, it is the other word itself, or the model can't write that.
+        UserError: there is no such word, it is the other word itself, or the model can't write that.
     """
     opening = len(case.tokenizer.target_opening)
     ids = case.tokenizer.encode_target([instead_of])[0][opening:]
@@ -315,11 +315,9 @@ def contrast(case: ForcedCase, instead_of: str, word: int | None = None) -> Cont
         raise UserError("there is no word to contrast with", fix="Name another word that the model could write.")
     if SPECIAL.unknown in ids:
         raise UserError(f"the model does not know all characters of {instead_of!r}", fix="Choose another word.")
-    count = len(case.target_words)
-    if word is not None and not 0 <= word < count:
-        raise UserError(f"there is no word {word}", fix=f"Choose one of 0 to {count - 1}.")
+    positions = range(len(case.target_words)) if word is None else [word_position(case.target_words, word)]
     candidates = []
-    for position in range(count) if word is None else [word]:
+    for position in positions:
         if not _is_word(case, position, instead_of, ids):
             candidates.append(_contrast_at(case, position, instead_of, ids))
     if not candidates:

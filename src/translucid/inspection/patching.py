@@ -39,7 +39,7 @@ from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.inspection.inspected import plain, rounded
 from translucid.inspection.rendering.terminal import brightness_color
-from translucid.inspection.words import span_ranges, span_words, word_spans
+from translucid.inspection.words import MARKS, span_ranges, span_words, word_spans
 from translucid.models.protocol import SequenceModel
 
 Place: TypeAlias = Sequence[tuple[int, int]]
@@ -237,10 +237,6 @@ class Patching:
         return html_tables(self)
 
 
-MARKS = ".,;:!?…»”\"')]"
-"""Marks that may follow a word of the translation directly."""
-
-
 class WordChoice(NamedTuple):
     """Two words that may follow the same target prefix. They are told apart by their first different pieces.
 
@@ -276,7 +272,7 @@ def choices(tokenizer: Tokenizer, target: Sequence[int], words: tuple[str, str])
     word_choices = []
     for text, start, _ in spans:
         if word in (text, text.rstrip(MARKS)):
-            word_choices.append(_choice(words, target, [*target[:start], *ids[opening:]]))
+            word_choices.append(choice_between(words, target, [*target[:start], *ids[opening:]]))
     if not word_choices:
         translation = " ".join(text for text, _, _ in spans)
         raise UserError(f"the translation lacks the word {word!r}", fix=f"Choose a word of {translation!r}.")
@@ -297,10 +293,15 @@ def first_difference(tokenizer: Tokenizer, target: Sequence[int], other: Sequenc
     for ids in (target, other):
         spans = word_spans(tokenizer.target_labels(ids), opening)
         words += [text for text, start, end in spans if start <= position < end]
-    return _choice((words[0], words[1]), target, other)
+    return choice_between((words[0], words[1]), target, other)
 
 
-def _choice(words: tuple[str, str], target: Sequence[int], other: Sequence[int]) -> WordChoice:
+def choice_between(words: tuple[str, str], target: Sequence[int], other: Sequence[int]) -> WordChoice:
+    """Return the choice between two words at the first difference of two targets: ids.
+
+    Raises:
+        UserError: the first target begins with the other.
+    """
     position = _common_length(target, other)
     if position == len(other):
         what = f"{words[0]!r} begins with the pieces of {words[1]!r}, so that no piece tells them apart"

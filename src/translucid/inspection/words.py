@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bitext.words import linked_words
 from translucid.data.tokenizing.pieces import SEPARATOR
+from translucid.ground.errors import UserError, nearest
 from translucid.ground.special import SPELLINGS
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 BOUNDARY = "‖"
 """The symbol that is shown in place of the separator after a previous sentence."""
+MARKS = ".,;:!?…»”\"')]"
+"""Marks that may follow a word of the translation directly."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,25 @@ def _context_spans(pieces: Sequence[str], opening: int, context: int) -> list[tu
 def _moved(spans: Iterable[tuple[str, int, int]], offset: int) -> list[tuple[str, int, int]]:
     """Return spans whose pieces are this many positions later."""
     return [(word, start + offset, end + offset) for word, start, end in spans]
+
+
+def word_position(words: Sequence[str], word: int | str) -> int:
+    """Return the position of a word from 0: the first that is this text with or without marks after it, or a number.
+
+    Raises:
+        UserError: there is no such word.
+
+    >>> word_position(["La", "casa."], "casa"), word_position(["La", "casa."], "0")
+    (1, 0)
+    """
+    if isinstance(word, int) or word.isdecimal():
+        if not 0 <= int(word) < len(words):
+            raise UserError(f"there is no word {word}", fix=f"Choose one of 0 to {len(words) - 1}.")
+        return int(word)
+    for position, candidate in enumerate(words):
+        if word in (candidate, candidate.rstrip(MARKS)):
+            return position
+    raise UserError(f"the translation lacks the word {word!r}", fix=nearest(word, words))
 
 
 def content_pieces(pieces: Sequence[str], opening: int = 0, context: int = 0) -> list[bool]:

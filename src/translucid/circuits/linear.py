@@ -35,7 +35,7 @@ ROWS = 64
 INPUTS = ("encoder.input", "decoder.input")
 """The points of the embedded source and of the embedded prefix."""
 Leaves: TypeAlias = Mapping[str, Tensor]
-"""What is given to the function by the names of points, or gradients to it: [n, P, D], for P source or prefix pieces."""
+"""What is given to the function by the names of points, or gradients to it: [n, P, D], P positions of a side."""
 
 
 class Target(NamedTuple):
@@ -126,6 +126,16 @@ class HeldModel:
     def leaves(self) -> dict[str, Tensor]:
         """What the sentence itself gives to the function, [1, P, D] each."""
         return {name: self.states[name] for name in self.leaf_points}
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the model."""
+        return self.states["decoder.output"].dtype
+
+    def width(self, point: str) -> int:
+        """Return the size of the vectors at a point."""
+        with torch.no_grad():
+            return self.values([point], self.leaves)[point].size(-1)
 
     def values(
         self,

@@ -1,0 +1,191 @@
+"""Why does a head look there? The score of a query and a key, split into pairs of parts.
+
+    q_t . k_s / sqrt(d),    q_t = sum_i q_i + q_0,    k_s = sum_j k_j + k_0
+
+With deviations held, the query and the key are sums over the parts of the sentence (`nodes.py`) and of biases, so their
+score is the sum over pairs (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from rich.console import Group, RenderableType
+from rich.text import Text
+from torch import Tensor
+
+from translucid.circuits.linear import HeldModel, Target, sublayers_of
+from translucid.circuits.nodes import Node, Parts
+from translucid.circuits.transcoder import Transcoder
+from translucid.ground.console import table_of
+from translucid.ground.errors import UserError
+from translucid.inspection.ablation import refuse_unknown_heads
+from translucid.inspection.explain import Case
+from translucid.inspection.words import span_words, word_position
+
+if TYPE_CHECKING:
+    from translucid.api.translator import Translator
+
+LISTED = 20
+"""The number of pairs that are shown."""
+KINDS = ("token", "position", "feature", "error", "bias")
+
+
+class ScorePair(NamedTuple):
+    """A pair of parts of a query and of a key."""
+
+    query: str
+    """The name of the part, with the piece at its position; `bias` for the biases."""
+    key: str
+    score: float
+
+
+@dataclass(frozen=True)
+class HeadScore:
+    """The score of a query and a key."""
+
+    head: str
+    query: str
+    """The word whose prediction asks, or that asks."""
+    key: str
+    score: float
+    """q k / sqrt(d)."""
+    pairs: list[ScorePair]
+    """The pairs with the greatest magnitudes."""
+    others: float
+    """The sum of all other pairs."""
+    by_kind: Mapping[tuple[str, str], float]
+    """The sums by the kinds of the query's and of the key's part; together, the score."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        kinds = [{"query": query, "key": key, "score": round(value, 6)} for (query, key), value in self.by_kind.items()]
+        pairs = [{**pair._asdict(), "score": round(pair.score, 6)} for pair in self.pairs]
+        figures = {"score": round(self.score, 6), "others": round(self.others, 6)}
+        return {"head": self.head, "query": self.query, "key": self.key, **figures, "pairs": pairs, "by_kind": kinds}
+
+
+def split_score(parts: Parts, attention: str, head: int, query: int, key: int) -> Tensor:
+    """Return the score of a query and a key by pairs of parts [nodes + 1, nodes + 1]; the last are the biases.
+
+    Args:
+        parts: the parts of the sentence.
+        attention: the name of the attention, such as `decoder.1.cross`.
+        head: the number of the head.
+        query: the position of the query.
+        key: the position of the key.
+    """
+    width = parts.held.width(f"{attention}.queries")
+    sides = []
+    for point, position in ((f"{attention}.queries", query), (f"{attention}.keys", key)):
+        units = torch.eye(width, dtype=parts.held.dtype, device=parts.held.source.device)
+        targets = [Target(point, (head, position), unit) for unit in units]
+        effects, biases = parts.effects(parts.held.gradients(targets))  # [d, nodes]
+        constants = (biases + parts.held.constants(targets))[:, None]
+        sides.append(torch.cat([effects, constants], 1))
+    queries, keys = sides
+    return queries.T @ keys / width**0.5
+
+
+def head_score(
+    translator: Translator,
+    transcoders: Mapping[str, Transcoder],
+    text: str,
+    name: str,
+    query: str,
+    key: str,
+    *,
+    target: str | None = None,
+) -> HeadScore:
+    """Return why a head looks at a word.
+
+    Args:
+        translator: the translator, whose model is a Transformer.
+        transcoders: those of its dictionary, by sublayer.
+        text: one sentence.
+        name: the head, such as `decoder.1.cross.head.3`.
+        query: the word that is predicted, or in the encoder that asks: the word, or its position from 0. Of several
+            pieces, it is the first.
+        key: the word that it may look at; in the decoder's self-attention, a word of the prefix.
+        target: the translation; the model's own by default.
+
+    Raises:
+        UserError: there is no such head or word, or the model is no Transformer.
+    """
+    sublayers_of(translator.model)
+    refuse_unknown_heads([name], translator.inspector.heads)
+    attention, _, head = name.rpartition(".head.")
+    if target is None:
+        target = translator.translate(text, split=False).text
+    case = Case(translator.model, translator.pipeline, text, target)
+    source_spans, target_spans = case.inspected.source_spans, case.inspected.target_spans
+    side, _, kind = attention.split(".")
+    query_spans, key_spans = target_spans, source_spans
+    if side == "encoder":
+        query_spans = source_spans
+    elif kind == "self":
+        key_spans = target_spans
+    q = word_position(span_words(query_spans), query)
+    k = word_position(span_words(key_spans), key)
+    query_position, key_position = query_spans[q][1], key_spans[k][1]
+    if side == "decoder" and kind == "self":
+        key_position += 1  # the decoder reads the start token first
+        if key_position > query_position:
+            what = f"{key!r} is not before {query!r}, so the decoder can't look at it"
+            raise UserError(what, fix="Choose an earlier word.")
+    length = query_position if side == "decoder" else 0
+    device = case.device
+    source = torch.tensor([case.source_ids], device=device)
+    prefix = torch.tensor([[translator.model.bos, *case.target_ids[:length]]], device=device)
+    parts = Parts(HeldModel(translator.model, source, prefix), transcoders)
+    pairs = split_score(parts, attention, int(head), query_position, key_position)
+    names = [_name(node, case) for node in parts.nodes] + ["biases"]
+    kinds = [node.kind for node in parts.nodes] + ["bias"]
+    return HeadScore(
+        name,
+        query_spans[q][0],
+        key_spans[k][0],
+        pairs.sum().item(),
+        *_strongest(pairs, names),
+        _by_kind(pairs, kinds),
+    )
+
+
+def _strongest(pairs: Tensor, names: Sequence[str]) -> tuple[list[ScorePair], float]:
+    flat = pairs.flatten()
+    listed = []
+    for index in flat.abs().topk(min(LISTED, len(flat))).indices.tolist():
+        row, column = divmod(index, len(names))
+        listed.append(ScorePair(names[row], names[column], flat[index].item()))
+    return listed, flat.sum().item() - sum(pair.score for pair in listed)
+
+
+def _by_kind(pairs: Tensor, kinds: Sequence[str]) -> dict[tuple[str, str], float]:
+    members = torch.tensor([[kind == other for kind in kinds] for other in KINDS]).to(pairs)  # [kinds, nodes]
+    sums = members @ pairs @ members.T
+    by_kind = {}
+    for row, query in zip(sums.tolist(), KINDS, strict=True):
+        for value, key in zip(row, KINDS, strict=True):
+            by_kind[query, key] = value
+    return by_kind
+
+
+def _name(node: Node, case: Case) -> str:
+    tokens = case.inspected.source if node.side == "encoder" else ["<s>", *case.inspected.target]
+    return f"{node.name} @ {tokens[node.position].replace('▁', '')}"
+
+
+def score_view(result: HeadScore) -> RenderableType:
+    """Return the score as tables: sums by kinds of parts, and the strongest pairs."""
+    kinds = table_of("query \\ key", figures=KINDS)
+    for query in KINDS:
+        kinds.add_row(query, *(f"{result.by_kind[query, key]:+.3f}" for key in KINDS))
+    pairs = table_of("part of the query", "part of the key", figures=("score",))
+    for pair in result.pairs:
+        pairs.add_row(pair.query, pair.key, f"{pair.score:+.3f}")
+    pairs.add_row("all others", "", f"{result.others:+.3f}")
+    title = Text(f"{result.head}: {result.query} looks at {result.key} with a score of {result.score:+.3f}\n", "bold")
+    return Group(title, kinds, Text(), pairs)

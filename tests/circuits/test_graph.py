@@ -1,0 +1,163 @@
+"""Graphs of translations: words, files, the command, imported models."""
+
+import json
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import pytest
+from torch.testing import assert_close
+
+from tests.circuits.models import random_transcoders
+from tests.probes.foreign import many_languages_folder, marian_folder
+from translucid import Translator
+from translucid.circuits.drawing import draw
+from translucid.circuits.graph import ask, attribution_graph
+from translucid.circuits.graph_view import figures, terminal_view
+from translucid.circuits.minimal_pairs import MinimalPair, measure, read_minimal_pairs, rows
+from translucid.circuits.saved_graph import circuit_tracer, page
+from translucid.cli.main import run as call
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+
+TEXT, TARGET = "I like soccer.", "Me gusta el fútbol."
+
+
+@pytest.fixture
+def translator(run):
+    return Translator.load(run, "cpu", "torch")
+
+
+@pytest.fixture
+def graph(translator, dictionary):
+    return attribution_graph(translator, dictionary.transcoders, TEXT, "gusta", instead_of="gustan", target=TARGET)
+
+
+def test_the_parts_of_the_record_sum_to_the_logit(graph):
+    record = json.loads(json.dumps(graph.to_json()))
+    assert record["word"] == "gusta"
+    assert 0 < len(record["nodes"]) <= 40
+    total = record["bias"] + record["remainder"] + sum(node["effect"] for node in record["nodes"])
+    assert_close(total, record["logit"], rtol=0, atol=1e-4)
+    assert_close(sum(record["by_kind"].values()) + record["bias"], record["logit"], rtol=0, atol=1e-4)
+    assert_close(record["faithfulness"]["logit"], record["logit"], rtol=0, atol=1e-3)
+    on_logit = {edge["source"]: edge["effect"] for edge in record["edges"] if edge["target"] == "logit"}
+    assert all(on_logit.get(number, 0) == node["effect"] for number, node in enumerate(record["nodes"]))
+
+
+def test_a_word_or_its_position(translator):
+    by_word = ask(translator, TEXT, "fútbol", target=TARGET)
+    by_position = ask(translator, TEXT, "3", target=TARGET)
+    assert by_word.question.prefix.tolist() == by_position.question.prefix.tolist()
+    assert by_word.word == by_position.word == "fútbol."
+    assert by_word.question.other is None
+    with pytest.raises(UserError, match="lacks the word 'tenis'"):
+        ask(translator, TEXT, "tenis", target=TARGET)
+    with pytest.raises(UserError, match="no word 9"):
+        ask(translator, TEXT, "9", target=TARGET)
+
+
+def test_the_first_piece_in_which_two_words_differ(translator):
+    tokenizer = translator.tokenizer
+    asked = ask(translator, TEXT, "gusta", "gusto", target=TARGET)
+    right = tokenizer.encode_target([TARGET])[0]
+    wrong = tokenizer.encode_target([TARGET.replace("gusta", "gusto")])[0]
+    length = next(i for i, (a, b) in enumerate(zip(right, wrong, strict=False)) if a != b)
+    assert asked.question.prefix.tolist() == [[translator.model.bos, *right[:length]]]
+    assert (asked.question.pieces[0], asked.question.other) == (right[length], wrong[length])
+
+
+def test_the_picture_and_the_page_have_all_nodes(graph):
+    root = ET.fromstring(draw(graph, {graph.nodes[-1].part.name: "gender <f>"}))
+    names = [group.get("data-node") for group in root.iter("{http://www.w3.org/2000/svg}g")]
+    assert sorted(names) == sorted([*map(str, range(len(graph.nodes))), "logit"])
+    width, height = float(root.get("width")), float(root.get("height"))
+    boxes = [box for box in root.iter("{http://www.w3.org/2000/svg}rect") if box.get("class") == "box"]
+    for box in boxes:
+        assert 0 <= float(box.get("x")) <= width - float(box.get("width"))
+        assert 0 <= float(box.get("y")) <= height - float(box.get("height"))
+    by_row = {}
+    for box in boxes:
+        by_row.setdefault(box.get("y"), []).append((float(box.get("x")), float(box.get("width"))))
+    for row in by_row.values():
+        row.sort()
+        assert all(x + size <= after for (x, size), (after, _) in pairwise(row))  # no overlap
+    html = page(graph, figures(graph))
+    assert "showGraph" in html
+    assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_format_of_circuit_tracer(graph):
+    record = circuit_tracer(graph, "slug", "demo", {})
+    names = [node["node_id"] for node in record["nodes"]]
+    assert len(names) == len(set(names))
+    assert {end for link in record["links"] for end in (link["source"], link["target"])} <= set(names)
+    tokens = record["metadata"]["prompt_tokens"]
+    assert tokens == [*graph.source, *graph.prefix]
+    assert all(0 <= node["ctx_idx"] < len(tokens) for node in record["nodes"])
+    assert [node["is_target_logit"] for node in record["nodes"]].count(True) == 1
+    total = sum(link["weight"] for link in record["links"] if link["target"] == record["nodes"][-1]["node_id"])
+    assert_close(total + graph.bias + graph.remainder, graph.logit, rtol=0, atol=1e-4)
+
+
+def test_the_terminal_shows_the_figures(graph, capsys):
+    Console(width=160).print(terminal_view(graph))
+    output = capsys.readouterr().out
+    for text in ("gusta instead of gustan", "influence", "faithfulness", "never ablated", f"{graph.logit:+.2f}"):
+        assert text in output
+
+
+def test_the_command(run, tmp_path, capsys):
+    arguments = ["graph", str(run), TEXT, "--word", "gusta", "--target", TARGET]
+    file = tmp_path / "graph.json"
+    assert call([*arguments, "--save", str(file)]) == 0
+    assert "faithfulness" in capsys.readouterr().out
+    record = json.loads(file.read_text())
+    assert json.loads((tmp_path / "graph.circuit-tracer.json").read_text())["metadata"]["scan"] == "run"
+    assert call([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == record
+    for wrong, message in (
+        (["graph", str(run), TEXT], "--word"),
+        (["graph", str(run)], "--pairs"),
+        (["graph", str(run), TEXT, "--score", "decoder.0.cross.head.0"], "--score"),
+        ([*arguments, "--instead-of", "gusta"], "gusta"),
+    ):
+        assert call(wrong) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_minimal_pairs(run, translator, dictionary, tmp_path, capsys):
+    pair = MinimalPair(TEXT, "I like music.", ("el", "la"), "gender", TARGET)
+    missing = pair._replace(words=("un", "una"))
+    results, left_out = measure(translator, dictionary.transcoders, [pair, missing, pair._replace(kind="other")])
+    assert left_out == 1
+    assert [row.kind for row in rows(results)] == ["gender", "other", "all"]
+    assert rows(results)[-1].pairs == 2
+    assert rows(results)[0].top == results[0].faithfulness.top.changed
+    file = tmp_path / "pairs.tsv"
+    word = translator.translate(TEXT, split=False).text.split()[0]
+    file.write_text(f"{TEXT}\tI like music.\t{word}/la\n")
+    assert read_minimal_pairs(file)[0].words == (word, "la")
+    assert call(["graph", str(run), "--pairs", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["pairs"] == 1
+    file.write_text("a\tb\tc\n")
+    with pytest.raises(UserError, match="line 1"):
+        read_minimal_pairs(file)
+
+
+@pytest.mark.parametrize("folder", [marian_folder, many_languages_folder])
+def test_imported_models(folder, tmp_path):
+    folder(tmp_path / "theirs")
+    assert call(["import", str(tmp_path / "theirs"), str(tmp_path / "ours")]) == 0
+    languages = {"source": "en", "target": "es"} if folder is many_languages_folder else {}
+    translator = Translator.load(tmp_path / "ours", "cpu", "torch", **languages)
+    transcoders = random_transcoders(translator.model)
+    graph = attribution_graph(translator, transcoders, "I like soccer", "gusta", target="me gusta el fútbol")
+    total = graph.bias + graph.remainder + sum(node.effect for node in graph.nodes)
+    assert_close(total, graph.logit, rtol=0, atol=1e-3)
+    assert_close(graph.faithfulness.logit, graph.logit, rtol=0, atol=1e-3)
+
+
+def test_recurrent_models_are_rejected_by_name(untrained, dictionary):
+    recurrent = Translator.load(untrained("bahdanau"), "cpu", "torch")
+    with pytest.raises(UserError, match="recurrent"):
+        attribution_graph(recurrent, dictionary.transcoders, TEXT, "gusta", target=TARGET)

@@ -50,8 +50,10 @@ def test_a_word_of_several_pieces_changes_with_any_of_them():
     parts = parts_of(model, transcoders)
     with torch.no_grad():
         first = int(model(SOURCE, PREFIX)[0, -1].argmax())
-    features = [[parts.nodes[index] for index in parts.features[start::12]] for start in range(12)]
-    asked = question(model)._replace(pieces=(first, A))
+    features = [[parts.nodes[index]] for index in parts.features]
+    for transcoder in transcoders.values():
+        transcoder.decoder_weight.mul_(60)  # so that some change the word
+    asked = question(model)._replace(pieces=(first, A, 13, 14, 15))
     one = [outcome.changed for outcome in outcomes(asked._replace(pieces=(first,)), transcoders, features)[1]]
     both = [outcome.changed for outcome in outcomes(asked, transcoders, features)[1]]
     assert all(second for begins, second in zip(one, both, strict=True) if begins)

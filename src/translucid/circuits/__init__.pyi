@@ -1,6 +1,10 @@
 from translucid.circuits.dictionary import Dictionary as Dictionary
 from translucid.circuits.features import features_of as features_of
+from translucid.circuits.graph import AttributionGraph as AttributionGraph
+from translucid.circuits.graph import attribution_graph as attribution_graph
 from translucid.circuits.quality import measure as measure
+from translucid.circuits.scores import HeadScore as HeadScore
+from translucid.circuits.scores import head_score as head_score
 from translucid.circuits.steering import Change as Change
 from translucid.circuits.steering import Steering as Steering
 from translucid.circuits.training import FeatureOptions as FeatureOptions

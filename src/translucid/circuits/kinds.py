@@ -4,5 +4,8 @@ from translucid.models.kinds import Extension
 
 CIRCUITS = Extension(
     interventions={"feature": "translucid.circuits.steering:steering"},
-    commands={"features": ("Inspect", "translucid.circuits.commands:features")},
+    commands={
+        "features": ("Inspect", "translucid.circuits.commands:features"),
+        "graph": ("Inspect", "translucid.circuits.graph_command:graph"),
+    },
 )

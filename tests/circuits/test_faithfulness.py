@@ -45,19 +45,28 @@ def test_ablation_computes_everything_after_it_again(norm):
 
 
 def test_a_word_of_several_pieces_changes_with_any_of_them():
+    """Another piece after the forced pieces is another word, too."""
     model = transformer()
+    model.output.bias.data.zero_()
     transcoders = random_transcoders(model)
     parts = parts_of(model, transcoders)
-    with torch.no_grad():
-        first = int(model(SOURCE, PREFIX)[0, -1].argmax())
-    features = [[parts.nodes[index]] for index in parts.features]
     for transcoder in transcoders.values():
-        transcoder.decoder_weight.mul_(60)  # so that some change the word
-    asked = question(model)._replace(pieces=(first, A, 13, 14, 15))
-    one = [outcome.changed for outcome in outcomes(asked._replace(pieces=(first,)), transcoders, features)[1]]
-    both = [outcome.changed for outcome in outcomes(asked, transcoders, features)[1]]
-    assert all(second for begins, second in zip(one, both, strict=True) if begins)
-    assert sum(both) > sum(one)
+        transcoder.decoder_weight.mul_(60)
+    nodes = [parts.nodes[index] for index in parts.features]
+    asked = question(model)._replace(pieces=(A, 13, 14))
+    changed = [outcome.changed for outcome in outcomes(asked, transcoders, [[node] for node in nodes])[1]]
+    inputs, expected, first = torch.cat([PREFIX, torch.tensor([[A, 13]])], 1), [], []
+    for node in nodes:
+        other = transformer()
+        other.output.bias.data.zero_()
+        path = f"{node.place}.feed_forward"
+        other.set_submodule(path, WithoutFeature(other.get_submodule(path), transcoders[node.place], node))
+        with torch.no_grad():
+            differs = other(SOURCE, inputs)[0, -3:].argmax(-1) != model(SOURCE, inputs)[0, -3:].argmax(-1)
+        expected.append(bool(differs.any()))
+        first.append(bool(differs[0]))
+    assert changed == expected
+    assert sum(expected) > sum(first)
 
 
 def test_random_and_most_active_features_have_the_same_places():

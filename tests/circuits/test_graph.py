@@ -140,7 +140,7 @@ def test_minimal_pairs(run, translator, dictionary, tmp_path, capsys):
     assert call(["graph", str(run), "--pairs", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["pairs"] == 1
     file.write_text("a\tb\tc\n")
-    with pytest.raises(UserError, match="pairs.tsv:1"):
+    with pytest.raises(UserError, match=r"pairs\.tsv:1"):
         read_minimal_pairs(file)
 
 

@@ -30,6 +30,7 @@ EXEMPT = {
 ORDINARY = {
     "case",
     "features",
+    "heads",  # a key of a description
     "select",
     "keys",
     "forward",

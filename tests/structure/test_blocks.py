@@ -108,6 +108,11 @@ def captioner(corpus):
     Image.new("RGB", (64, 48), "red").save("photograph.jpg")
 
 
+def dictionary(corpus):
+    files = ["--text", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--sentences", 2]
+    called("features", "runs/demo", *files, "--updates", 2)
+
+
 PREPARED: dict[str, Callable[[Path], None]] = {
     "documents.md": a_page,
     "memory.md": a_memory,
@@ -119,6 +124,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "fine-tuning.md": adapters,
     "captions.md": captioner,
     "interventions.md": an_opus_model,
+    "circuits.md": dictionary,
 }
 """Functions that make the files and models of a page before its blocks run."""
 

@@ -3,8 +3,8 @@
 A transcoder begins with the neurons of its sublayer, and learns in two phases. With x and y, the input and the output
 of sublayer l, and v_l, the variance of its output:
 
-    sum_l |y - t_l(x)|^2 / v_l + 1/32 |e - e'|^2 / |e|^2                        first the states of the original model,
-    sum_l |y - t_l(x)|^2 / v_l + c KL(p || p')                                  then also what counts in the end
+    sum_l ( |y - t_l(x)|^2 / v_l + 1/16 |e - e'|^2 / |e|^2 )      first on the states of the original model alone,
+                                            + c KL(p || p')       then also what counts in the end
 
 e is what the transcoder leaves unexplained, and e' what its dead features, which have not been active for many tokens,
 explain of it (Gao et al. 2024, arXiv 2406.04093, appendix A.2): they learn what is missing, and come back to life. p is
@@ -43,7 +43,7 @@ from translucid.runs.run_folder import CIRCUITS, RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 from translucid.training.trainer import Interrupt
 
-EXPANSION, ACTIVE, UPDATES = 8, 32, 2000
+EXPANSION, ACTIVE, UPDATES = 8, 32, 600
 """The defaults: F / D, k and the number of updates."""
 RATE = 1e-3
 """Adam's learning rate, which decreases linearly to 0."""
@@ -51,9 +51,10 @@ JOINT = 0.6
 """The share of the updates that belongs to the second phase."""
 DIVERGENCE = 2.0
 """c, the weight of the divergence in nats."""
-DEAD_AFTER = 50_000
+DEAD_AFTER = 20_000
 """The number of tokens without activity after which a feature is dead."""
-AUXILIARY = 1 / 32
+AUXILIARY = 1 / 16
+"""The weight of what dead features leave unexplained."""
 LARGEST_LOGITS = 1 << 24
 """The largest number of logits that are compared in an update."""
 SAVE_EVERY = 60.0
@@ -71,7 +72,7 @@ class FeatureOptions:
     """k, the largest number of active features at a position."""
     updates: int = UPDATES
     seed: int = 1
-    batch_tokens: int = 2048
+    batch_tokens: int = 1024
     """The number of source or target tokens of a batch, padding included."""
 
 

@@ -1,7 +1,12 @@
+from translucid.circuits.cards import Card as Card
+from translucid.circuits.cards import card_of as card_of
+from translucid.circuits.contexts import find_contexts as find_contexts
 from translucid.circuits.dictionary import Dictionary as Dictionary
 from translucid.circuits.features import features_of as features_of
 from translucid.circuits.graph import AttributionGraph as AttributionGraph
 from translucid.circuits.graph import attribution_graph as attribution_graph
+from translucid.circuits.labels import measure_labels as measure_labels
+from translucid.circuits.labels import read_labeled as read_labeled
 from translucid.circuits.quality import measure as measure
 from translucid.circuits.scores import HeadScore as HeadScore
 from translucid.circuits.scores import head_score as head_score

@@ -6,12 +6,17 @@
 
     translucid features runs/demo "I like soccer"
 
+    translucid features runs/demo --card decoder.1.feature.412 --save card.html
+
+    translucid features runs/demo --labels labeled.jsonl
+
     translucid features runs/opus-mt --text news.en.txt --expansion 16 --device cuda
 """
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from typer import Argument, Option
@@ -20,6 +25,7 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import configuration_of, translator_of
+from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -51,6 +57,14 @@ class View(NamedTuple):
     """View."""
 
     target: Annotated[str | None, Option(help="Show this target instead of the model's.")] = None
+    card: Annotated[
+        str | None, Option(metavar="FEATURE", help="Show what is known of a feature, such as decoder.1.feature.412.")
+    ] = None
+    save: Annotated[Path | None, option.to_save("Save the card as a page, .html.", ".html")] = None
+    overwrite: option.Overwrite = False
+    labels: Annotated[
+        Path | None, Option(metavar="FILE", help="Measure what features mean, on pairs of data phrasebook --labels.")
+    ] = None
     output_format: Annotated[option.Format, Option("--format", help="A table, or JSON lines.")] = "text"
 
 
@@ -71,14 +85,28 @@ def features(
 
     With TEXT, the strongest features of each token and sublayer are shown with their values: of source tokens those of
     the encoder, of target tokens those of the decoder where it predicts them. `translate --feature` changes features.
+
+    With --card, the strongest contexts of a feature are shown, the words that it promotes, and its label. With
+    --labels, the labels are measured: how well single features tell the gender, number or sense of a word.
     """
     configuration_of(run, "text")
-    if (source is None) == (learning.text is None):
-        raise UserError("there is nothing to do, or too much", fix="Give a text, or --text FILES to learn from.")
+    if sum(asked is not None for asked in (source, learning.text, view.card, view.labels)) != 1:
+        fix = "Give a text, --text FILES to learn from, --card FEATURE, or --labels FILE."
+        raise UserError("there is nothing to do, or too much", fix=fix)
+    if view.save is not None and view.card is None:
+        raise UserError("--save is for cards", fix="Give --card FEATURE too.")
     translator = translator_of(run, languages, device, "torch")
-    if source is None:
+    if learning.text is not None:
         _learn(translator, learning)
-        return
+    elif view.card is not None:
+        _show_card(translator, view.card, view)
+    elif view.labels is not None:
+        _measure_labels(translator, view.labels, view)
+    elif source is not None:
+        _show_features(translator, source, view)
+
+
+def _show_features(translator: Translator, source: str, view: View) -> None:
     from translucid.circuits.features import features_of
 
     shown = features_of(translator, source, view.target)
@@ -93,7 +121,38 @@ def features(
         console.print(table)
 
 
+def _show_card(translator: Translator, name: str, view: View) -> None:
+    from translucid.circuits.cards import card_of, card_page
+    from translucid.circuits.dictionary import Dictionary
+
+    card = card_of(translator, Dictionary.load(translator.loaded.folder), name, console=Console(stderr=True))
+    if view.output_format == "jsonl":
+        print(json.dumps(card.to_json(), ensure_ascii=False))
+    else:
+        console = Console()
+        for part in card.render():
+            console.print(part)
+    if view.save is not None:
+        write_output(view.save, card_page(card).encode())
+        Console(stderr=True).print(f"saved: {view.save}", soft_wrap=True)
+
+
+def _measure_labels(translator: Translator, file: Path, view: View) -> None:
+    from translucid.circuits.dictionary import Dictionary
+    from translucid.circuits.labels import measure_labels, read_labeled
+
+    dictionary = Dictionary.load(translator.loaded.folder)
+    meanings = measure_labels(translator, dictionary, read_labeled(file), console=Console(stderr=True))
+    meanings.save(translator.loaded.folder)
+    if view.output_format == "jsonl":
+        for record in meanings.to_json()["rows"]:
+            print(json.dumps(record, ensure_ascii=False))
+    else:
+        Console().print(meanings.render())
+
+
 def _learn(translator: Translator, learning: Learning) -> None:
+    from translucid.circuits.contexts import find_contexts
     from translucid.circuits.dictionary import sublayers_of
     from translucid.circuits.quality import measure, save_quality
     from translucid.circuits.training import FeatureOptions, learn_features, text_pairs
@@ -111,6 +170,7 @@ def _learn(translator: Translator, learning: Learning) -> None:
     dictionary = learn_features(translator, pairs, options, text=files, console=log, resume=learning.resume)
     quality = measure(translator, dictionary, pairs, held_out, console=log)
     save_quality(translator.loaded.folder, dictionary, quality)
+    find_contexts(translator, dictionary, pairs, console=log).save(translator.loaded.folder)
     console = Console()
     for table in quality.render():
         console.print(table)

@@ -124,19 +124,19 @@ class Meanings:
             raise UserError("is damaged or not ours", file=file, fix="Delete it; --labels measures again.") from error
         return meanings if meanings.dictionary == dictionary.digest else None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return them as plain values."""
+        features = {name: _plain(row) for name, row in self.features.items()}
+        return {"dictionary": self.dictionary, "rows": [_plain(row) for row in self.rows], "features": features}
+
     def save(self, run: RunFolder | Path) -> None:
         """Write `labels.json` into the run."""
-        facts = {
-            "dictionary": self.dictionary,
-            "rows": [_plain(row) for row in self.rows],
-            "features": {name: _plain(row) for name, row in self.features.items()},
-        }
-        text = json.dumps(facts, ensure_ascii=False, indent=1)
+        text = json.dumps(self.to_json(), ensure_ascii=False, indent=1)
         write_atomically((run.path if isinstance(run, RunFolder) else run) / CIRCUITS / FILE, text.encode())
 
     def render(self) -> Table:
         """Return a table of all values, with the F1 of the best unit of each kind."""
-        table = table_of("where", "label", "value", "feature", figures=("words", "always", *KINDS))
+        table = table_of("where", "label", "value", "feature", figures=("words", "always", *KINDS), overflow="fold")
         for row in self.rows:
             scores = [f"{row.units[kind].f1:.2f}" for kind in KINDS]
             name = row.units["feature"].name

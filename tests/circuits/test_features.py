@@ -69,6 +69,7 @@ def test_the_command_learns_measures_and_shows(call, run, tmp_path):  # noqa: F8
         ((), "there is nothing to do"),
         ((TEXT, "--text", "pairs.tsv"), "nothing to do, or too much"),
         ((TEXT, "--format", "xml"), "xml"),
+        ((TEXT, "--updates", 5), "--updates is for learning"),
     ],
 )
 def test_what_the_command_rejects(call, run, arguments, message):  # noqa: F811

@@ -141,8 +141,9 @@ def test_ctrl_c_saves_and_a_resumed_learning_ends_with_the_same_dictionary(trans
     resumed = learn_features(translator, PAIRS, OPTIONS, console=CONSOLE, resume=True)
     assert resumed.digest == expected.digest == Dictionary.load(run).digest
     assert not state.exists()
+    assert learn_features(translator, PAIRS, OPTIONS, console=CONSOLE, resume=True).digest == expected.digest
     with pytest.raises(UserError, match="nothing to resume"):
-        learn_features(translator, PAIRS, OPTIONS, console=CONSOLE, resume=True)
+        learn_features(translator, PAIRS, FeatureOptions(4, 4, 7, 1, 40), console=CONSOLE, resume=True)
 
 
 def test_the_model_does_not_change(translator):

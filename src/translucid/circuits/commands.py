@@ -48,7 +48,7 @@ class Learning(NamedTuple):
         None
     )
     active: Annotated[int | None, Option(help="Active features at a position (32).", min=1, max=4096)] = None
-    updates: Annotated[int | None, Option(help="Updates of the training.", min=1)] = None
+    updates: Annotated[int | None, Option(help="Updates of the training (600).", min=1)] = None
     seed: Annotated[int, Option(help="The seed of the training.")] = 1
     resume: Annotated[bool, Option("--resume", help="Continue an interrupted training.")] = False
 
@@ -95,9 +95,12 @@ def features(
         raise UserError("there is nothing to do, or too much", fix=fix)
     if view.save is not None and view.card is None:
         raise UserError("--save is for cards", fix="Give --card FEATURE too.")
+    for flag in option.changed_flags(learning):
+        if learning.text is None:
+            raise UserError(f"{flag} is for learning, with --text", fix="Leave it out.")
     translator = translator_of(run, languages, device, "torch")
     if learning.text is not None:
-        _learn(translator, learning)
+        _learn(translator, learning, view)
     elif view.card is not None:
         _show_card(translator, view.card, view)
     elif view.labels is not None:
@@ -151,7 +154,7 @@ def _measure_labels(translator: Translator, file: Path, view: View) -> None:
         Console().print(meanings.render())
 
 
-def _learn(translator: Translator, learning: Learning) -> None:
+def _learn(translator: Translator, learning: Learning, view: View) -> None:
     from translucid.circuits.contexts import find_contexts
     from translucid.circuits.dictionary import sublayers_of
     from translucid.circuits.quality import measure, save_quality
@@ -171,6 +174,9 @@ def _learn(translator: Translator, learning: Learning) -> None:
     quality = measure(translator, dictionary, pairs, held_out, console=log)
     save_quality(translator.loaded.folder, dictionary, quality)
     find_contexts(translator, dictionary, pairs, console=log).save(translator.loaded.folder)
+    if view.output_format == "jsonl":
+        print(json.dumps(quality.to_json()))
+        return
     console = Console()
     for table in quality.render():
         console.print(table)

@@ -29,6 +29,7 @@ from translucid.decoding.pair_scores import ROWS, paired_batches
 from translucid.evaluation.metrics import bleu
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console, progress_bar, table_of
+from translucid.ground.errors import UserError
 from translucid.layers.feed_forward import FeedForward
 from translucid.runs.run_folder import CIRCUITS, RunFolder
 
@@ -116,13 +117,16 @@ class Moments:
     def principal(self, sublayer: FeedForward, k: int) -> Projection:
         """Return the projection on the first k principal components."""
         mean = self.output / self.count
-        vectors = torch.linalg.eigh(self.outer / self.count - mean[:, None] * mean).eigenvectors  # ascending
-        return Projection(sublayer, mean, vectors.T[-min(k, len(mean)) :])
+        covariance = self.outer / self.count - mean[:, None] * mean
+        # On the CPU in float64, which not every device has; the eigenvalues ascend.
+        vectors = torch.linalg.eigh(covariance.cpu().double()).eigenvectors.T[-min(k, len(mean)) :]
+        return Projection(sublayer, mean, vectors.to(mean))
 
     def random_dictionary(self) -> Transcoder:
         """Return the random features with the output that fits best, by least squares."""
-        ridge = RIDGE * self.gram.diagonal().mean() * torch.eye(len(self.gram)).to(self.gram)
-        solution = torch.linalg.solve(self.gram + ridge, self.product)
+        gram, product = self.gram.cpu().double(), self.product.cpu().double()
+        ridge = RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+        solution = torch.linalg.solve(gram + ridge, product).to(self.product)
         self.random.decoder_weight.copy_(solution[:-1])
         self.random.decoder_bias.copy_(solution[-1])
         return self.random
@@ -275,6 +279,8 @@ def measure(
     encoded = [pair.ids for pair in pipeline.pairs(held_out)]
     usable = [i for i, ids in enumerate(encoded) if max(map(len, ids)) <= pipeline.longest]
     texts, ids = [held_out[i] for i in usable], [encoded[i] for i in usable]
+    if not ids:
+        raise UserError("there are no pairs to measure the dictionary on", fix="Give some that the model can read.")
     moments = {name: Moments(transcoder, dictionary.configuration.seed) for name, transcoder in transcoders.items()}
     sample = [pair.ids for pair in pipeline.pairs(training) if pair.longest <= pipeline.longest]
     with torch.inference_mode():

@@ -95,7 +95,7 @@ def learn_features(
         options: how to learn.
         console: shows the progress.
         text: the names of the files of the pairs, for the configuration of the dictionary.
-        resume: whether to continue from the checkpoint.
+        resume: whether to continue from the checkpoint; a complete dictionary is returned as it is.
 
     Raises:
         UserError: the model has no feed-forward sublayers or other weights than its run, there are no pairs, or the
@@ -123,6 +123,8 @@ def learn_features(
     learner = Learner(translator.model, ids, options, translator.device)
     checkpoint = Checkpoint(loaded.folder, {**asdict(options), "model": configuration.model, "pairs": len(ids)})
     if resume:
+        if not checkpoint.file.exists() and (complete := complete_dictionary(loaded.folder, configuration)):
+            return complete
         learner.load_state(*checkpoint.load())
     saved = time.monotonic()
     with progress_bar(console, "learning features", options.updates) as advance, Interrupt() as interrupt:
@@ -138,6 +140,15 @@ def learn_features(
     dictionary.save(loaded.folder)
     checkpoint.remove()
     return dictionary
+
+
+def complete_dictionary(run: RunFolder, configuration: DictionaryConfiguration) -> Dictionary | None:
+    """Return the dictionary of a run if it was learned in this way: only its figures are still to be measured."""
+    try:
+        dictionary = Dictionary.load(run)
+    except UserError:
+        return None
+    return dictionary if dictionary.configuration == configuration else None
 
 
 def text_pairs(translator: Translator, files: Sequence[str], *, console: Console) -> list[tuple[str, str]]:

@@ -18,6 +18,12 @@ def run(untrained, tmp_path):  # noqa: F811
     """Return the folder of an untrained run with a dictionary, which a test may change."""
     folder = tmp_path / "run"
     shutil.copytree(untrained("transformer"), folder)
+    write_dictionary(folder)
+    return folder
+
+
+def write_dictionary(folder):
+    """Write a dictionary of its neurons into a run."""
     translator = Translator.load(folder, "cpu", "torch")
     torch.manual_seed(2)
     transcoders = {}
@@ -25,7 +31,6 @@ def run(untrained, tmp_path):  # noqa: F811
         transcoders[name] = Transcoder.of_neurons(sublayer, 64, K).requires_grad_(False)
     digest = translator.loaded.folder.model_digest()
     Dictionary(transcoders, DictionaryConfiguration(digest, 4, K, 0, 1, ("text.tsv",), 0)).save(folder)
-    return folder
 
 
 @pytest.fixture

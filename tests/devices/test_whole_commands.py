@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.circuits.conftest import write_dictionary
 from tests.conftest import IMAGE_ENCODER
 from tests.devices.emulated import DeviceTensor, Emulation
 from translucid.captions.captioner import Captioner
@@ -68,6 +69,9 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
     language = language_run("lm-lstm")
     resumed = folder / "resumed"
     shutil.copytree(small_run, resumed)
+    featured = folder / "featured"
+    shutil.copytree(small_run, featured)
+    write_dictionary(featured)
     with tarfile.open(scenes / "images.tar") as images:
         member = images.getmembers()[0]
         images.extract(member, folder)
@@ -89,6 +93,9 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "perplexity": ["evaluate", language, "--test", corpus / "test.jsonl", "--json"],
         "caption": ["caption", captioner, image, "--beam", "2"],
         "explain an image": ["explain", captioner, image],
+        "features": ["features", featured, "--text", corpus / "train.tsv", "--valid", test, "--updates", "2"],
+        "features of a text": ["features", featured, SENTENCE],
+        "a feature off": ["translate", featured, SENTENCE, *TORCH, "--feature", "decoder.0.feature.3=0"],
         "terms": ["translate", small_run, SENTENCE, *TORCH, "--terms", terms, "--terms-mode", "constrain"],
         "embed": ["embed", "write", language_run("lm-bilstm"), texts, "--out", folder / "vectors.npz"],
         "classify": ["classify", classifier, "--input", texts],
@@ -133,18 +140,18 @@ INSPECTION = [
 """Commands that are tested on Apple's GPUs only, which refuse float64; other devices compute the same."""
 ALIKE = [
     *("translate", "explain an image", "terms", "explain a label", "look at a label", "look at an image", "align"),
-    *("superpixels", "rerank", "score labels", "nearest", "live"),
+    *("superpixels", "rerank", "score labels", "nearest", "live", "a feature off", "features of a text"),
 ]
 """Commands that need no test on Apple's GPUs, as the others cover their operations."""
 NAMES = [
     *("train", "resume", "n-best", "evaluate", "look", "score", "explain", "generate", "perplexity", "caption"),
-    *("embed", "classify", "score captions", *INSPECTION, *ALIKE),
+    *("embed", "classify", "score captions", "features", *INSPECTION, *ALIKE),
 ]
 
 
 TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
 """Values that differ between runs."""
-INEXACT = "score captions", "heads"
+INEXACT = "score captions", "heads", "features", "features of a text"
 """Commands whose last digits differ on a device, as sums are computed in another order."""
 DECIMAL = re.compile(r"-?\d+\.\d+")
 
@@ -179,7 +186,7 @@ def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
             assert output_of("mps") == expected
 
 
-ELSEWHERE = {"demo", "distill", "compare", "serve", "mcp", "data", "memory", "tune"}
+ELSEWHERE = {"demo", "distill", "compare", "serve", "mcp", "data", "memory", "tune", "graph"}
 """Commands with `--device` that other tests call, or that consist of these."""
 
 

@@ -96,7 +96,9 @@ class Moments:
         weight = transcoder.decoder_weight
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.random = Transcoder(width, features, transcoder.k).to(weight).requires_grad_(False)
+            self.random = (
+                Transcoder(width, features, transcoder.k).to(weight.device, weight.dtype).requires_grad_(False)
+            )
         self.count = 0
         self.output, self.outer = weight.new_zeros(width), weight.new_zeros(width, width)
         self.active = weight.new_zeros(features)
@@ -120,13 +122,13 @@ class Moments:
         covariance = self.outer / self.count - mean[:, None] * mean
         # On the CPU in float64, which not every device has; the eigenvalues ascend.
         vectors = torch.linalg.eigh(covariance.cpu().double()).eigenvectors.T[-min(k, len(mean)) :]
-        return Projection(sublayer, mean, vectors.to(mean))
+        return Projection(sublayer, mean, vectors.to(mean.dtype).to(mean.device))
 
     def random_dictionary(self) -> Transcoder:
         """Return the random features with the output that fits best, by least squares."""
         gram, product = self.gram.cpu().double(), self.product.cpu().double()
         ridge = RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
-        solution = torch.linalg.solve(gram + ridge, product).to(self.product)
+        solution = torch.linalg.solve(gram + ridge, product).to(self.product.dtype).to(self.product.device)
         self.random.decoder_weight.copy_(solution[:-1])
         self.random.decoder_bias.copy_(solution[-1])
         return self.random

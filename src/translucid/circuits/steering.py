@@ -113,7 +113,7 @@ class Steering:
             path = sublayer + OUTPUT
             original = steered.get_submodule(path)
             weight = next(original.parameters())
-            transcoder = shared_copy(self.dictionary.transcoders[sublayer]).to(weight)
+            transcoder = shared_copy(self.dictionary.transcoders[sublayer]).to(weight.device, weight.dtype)
             steered.set_submodule(path, SteeredFeedForward(original, transcoder, changes).eval())
         return steered
 

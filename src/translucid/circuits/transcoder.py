@@ -81,7 +81,7 @@ class Transcoder(nn.Module):
             k: the number of features that may be active.
         """
         inner, outer = sublayer.inner, sublayer.outer
-        transcoder = cls(inner.in_features, features, k).to(inner.weight)
+        transcoder = cls(inner.in_features, features, k).to(inner.weight.device, inner.weight.dtype)
         with torch.no_grad():
             lengths = inner.weight.norm(dim=-1) * outer.weight.norm(dim=0)
             neurons = lengths.topk(min(features, len(lengths))).indices.sort().values

@@ -119,12 +119,21 @@ class Steering:
 
 
 def steering(run: Path, changes: Sequence[str]) -> Steering:
-    """Return what `--feature` asks for: changes such as `decoder.1.feature.412=0` of features of a run's dictionary.
+    """Return what `--feature` asks for, by the dictionary of a run.
 
     Raises:
-        UserError: the run has no dictionary or no such feature, or a change is invalid or occurs twice.
+        UserError: the run has no dictionary, or as for `parse_changes`.
     """
     dictionary = Dictionary.load(run)
+    return Steering(dictionary, parse_changes(dictionary, changes))
+
+
+def parse_changes(dictionary: Dictionary, changes: Sequence[str]) -> dict[str, Change]:
+    """Return changes such as `decoder.1.feature.412=0` by the names of features.
+
+    Raises:
+        UserError: there is no such feature, or a change is invalid or occurs twice.
+    """
     by_name: dict[str, Change] = {}
     for text in changes:
         name, separator, change = text.partition("=")
@@ -134,4 +143,4 @@ def steering(run: Path, changes: Sequence[str]) -> Steering:
         if name in by_name:
             raise UserError(f"{name!r} is changed twice", fix="Leave one out.")
         by_name[name] = Change.parse(change)
-    return Steering(dictionary, by_name)
+    return by_name

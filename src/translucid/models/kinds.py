@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -103,6 +104,19 @@ class PageSection:
 
 
 @dataclass(frozen=True)
+class InspectorTabs:
+    """Tabs of the inspector of translations on the server's page, whose modules are loaded when they are first opened."""
+
+    tabs: Mapping[str, tuple[str, str]]
+    """For each name, the text of its button, and the name of its JavaScript module, which exports `showTab(inspector)`
+    (see `inspector.js`)."""
+    files: str
+    """A function that returns the contents of their files by their names, which needs no PyTorch."""
+    is_offered: str
+    """A function that returns whether the page offers them for the model of a run folder, which needs no PyTorch."""
+
+
+@dataclass(frozen=True)
 class Extension:
     """What a package adds to translators, without a kind of model of its own. References are `module:name`."""
 
@@ -119,6 +133,8 @@ class Extension:
     """The handlers of WebSockets by their paths, as in `Served.routes`."""
     section: PageSection | None = None
     """What it adds to the server's page, if anything."""
+    tabs: InspectorTabs | None = None
+    """What it adds to the inspector of translations on this page, if anything."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Groups of a run's configuration, each with the function that chooses it when a way to read word alignments is
     chosen: from a translator, all ways, the best first, and sentence pairs."""
@@ -169,6 +185,26 @@ def extensions() -> tuple[Extension, ...]:
 def page_sections() -> list[PageSection]:
     """Return the sections that our extensions add to the server's page."""
     return [extension.section for extension in extensions() if extension.section]
+
+
+def page_files() -> dict[str, str]:
+    """Return the texts of the files that our extensions add to the server's page, by their names."""
+    texts: dict[str, str] = {}
+    for extension in extensions():
+        for part in (extension.section, extension.tabs):
+            if part:
+                texts.update(resolved(part.files)())
+    return texts
+
+
+def inspector_tabs(run: Path) -> list[dict[str, str]]:
+    """Return the tabs that our extensions offer for the model of a run folder, as the server's page reads them."""
+    rows = []
+    for extension in extensions():
+        if extension.tabs and resolved(extension.tabs.is_offered)(run):
+            for name, (label, module) in extension.tabs.tabs.items():
+                rows.append({"name": name, "label": label, "module": module})
+    return rows
 
 
 def extension_method(name: str) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from translucid import __version__
 from translucid.inspection.rendering.bundling import WEB
 from translucid.kernels.machine import release_freed_memory
-from translucid.models.kinds import page_sections, resolved
+from translucid.models.kinds import page_files
 from translucid.serving.catalog import Catalog
 from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.failures import answer_errors
@@ -127,7 +127,6 @@ def _page() -> dict[str, bytes]:
         if file.suffix in (".css", ".js"):
             page[f"/{file.name}"] = file
     contents = {path: file.read_bytes() for path, file in page.items()}
-    for section in page_sections():
-        for name, text in resolved(section.files)().items():
-            contents[f"/{name}"] = text.encode()
+    for name, text in page_files().items():
+        contents[f"/{name}"] = text.encode()
     return contents

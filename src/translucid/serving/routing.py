@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from translucid.ground.errors import missing_package
 from translucid.kernels.machine import has_pytorch
-from translucid.models.kinds import all_tasks, extensions, resolved
+from translucid.models.kinds import all_tasks, extensions, inspector_tabs, resolved
 from translucid.serving.catalog import PivotPairs
 from translucid.serving.dialects.deepl import DeepL, DeepLDocuments, DeepLGlossaries, DeepLMultilingualGlossaries
 from translucid.serving.dialects.libretranslate import LibreTranslate
@@ -281,8 +281,12 @@ class ListingRoutes(Handlers):
         rows: list[dict[str, Any]] = []
         for pairs in catalog:
             languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
-            pivot = {"pivot": pairs.pivot} if isinstance(pairs, PivotPairs) else {}
-            rows.append({"name": pairs.name, "reads": "text"} | languages | pivot)
+            further: dict[str, Any] = {}
+            if isinstance(pairs, PivotPairs):
+                further["pivot"] = pairs.pivot
+            elif has_pytorch() and (tabs := inspector_tabs(pairs.translator.loaded.folder.path)):
+                further["tabs"] = tabs
+            rows.append({"name": pairs.name, "reads": "text"} | languages | further)
         for task, models in catalog.served_others():
             rows += [{"name": served.name, "reads": task.reads} for served in models]
         return JSONResponse(rows)

@@ -113,7 +113,10 @@ export function showGraph(container, graph, options = {}) {
       const name = String(edge[end]);
       const button = element("button", { type: "button" });
       const effect = `${formatSigned(edge.effect)} (${Math.round(100 * edge.share)} %)`;
-      button.append(element("span", { textContent: describeNode(graph, name) }), element("span", { textContent: effect }));
+      button.append(
+        element("span", { textContent: describeNode(graph, name) }),
+        element("span", { textContent: effect }),
+      );
       button.addEventListener("click", () => {
         choose(name);
         shapes.get(name).focus();

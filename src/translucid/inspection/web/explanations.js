@@ -119,12 +119,18 @@ function faithfulnessBar(label, className, value, { minimum, maximum }) {
 // words: the words that can be explained.
 // lang: their language code.
 // findAlternatives(index): returns a promise for probable words in the place of a word, [{ next, probability: its logarithm }], or null.
-// onChange({ word, instead_of } or null): the user asks for a contrast, or for an explanation of all words.
-// Returns { container, selectWord(index or null) }.
-export function createContrastForm({ words, lang = "", findAlternatives, onChange }) {
+// hasAllWords: whether all words can be explained together.
+// onChange({ word, instead_of } or null, index or null): the user asks for a contrast, or for an explanation of a word or of all.
+// Returns { container, selectWord(index or null), chooseAlternative(text) }.
+export function createContrastForm({ words, lang = "", findAlternatives, hasAllWords = true, onChange }) {
   const wordOptions = words.map((textContent, value) => element("option", { value, textContent }));
   const allWordsOption = element("option", { value: "", textContent: "all words" });
-  const wordSelect = element("select", { ariaLabel: "word to explain" }, allWordsOption, ...wordOptions);
+  const wordSelect = element(
+    "select",
+    { ariaLabel: "word to explain" },
+    ...(hasAllWords ? [allWordsOption] : []),
+    ...wordOptions,
+  );
   const alternativeInput = element("input", {
     type: "text",
     ariaLabel: "another word",
@@ -148,14 +154,14 @@ export function createContrastForm({ words, lang = "", findAlternatives, onChang
     chooseAlternative(alternativeInput.value.trim());
   });
   const toolbar = element("div", { className: "toolbar" }, element("label", { textContent: "Why " }, wordSelect), form);
-  return { container: element("div", { className: "contrast" }, toolbar, suggestions), selectWord };
+  return { container: element("div", { className: "contrast" }, toolbar, suggestions), selectWord, chooseAlternative };
 
   async function selectWord(index) {
     wordSelect.value = index ?? "";
     form.hidden = index === null;
     alternativeInput.value = "";
     suggestions.replaceChildren();
-    onChange(null);
+    onChange(null, index);
     if (index === null) return;
     const alternatives = (await findAlternatives(index)) ?? [];
     const isStillSelected = wordSelect.value === `${index}`;
@@ -192,7 +198,8 @@ export function createContrastForm({ words, lang = "", findAlternatives, onChang
     }
     alternativeInput.value = text;
     for (const button of suggestions.children) button.ariaPressed = `${button.textContent === text}`;
-    onChange({ word: Number(wordSelect.value), instead_of: text });
+    const word = Number(wordSelect.value);
+    onChange({ word, instead_of: text }, word);
   }
 }
 

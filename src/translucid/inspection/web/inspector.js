@@ -37,7 +37,8 @@ const NO_ATTENTION = "This model has no attention: its decoder sees the source o
 //   tab: the first tab,
 //   sentenceIndex: the first sentence,
 //   view: how the words and maps are shown, TRANSLATION_VIEW if not given,
-//   hasSingleMap: whether the model has a single attention map, so that no tab for heads is needed }
+//   hasSingleMap: whether the model has a single attention map, so that no tab for heads is needed,
+//   tabs: further tabs, [{ name, label, show(inspector) }, …]; `show` fills inspector.panel, and may set inspector.contrastForm }
 // server: functions that ask the server for what is missing; tabs whose function is missing are not shown. {
 //   maps(sentence): a record with all maps,
 //   contributions(sentence): the fields and maps that contributions add to a record,
@@ -49,6 +50,8 @@ const NO_ATTENTION = "This model has no attention: its decoder sees the source o
 //   patch(sentence, fields): see patching.js,
 //   continuations(sentence, tokens of the prefix, its text): see showContinuations,
 //   pdf(sentence, fields): a blob,
+//   ask(path, fields): what further tabs ask,
+//   place: an object in which further tabs keep texts for the link to what they show,
 //   onChoose(sentence, text, word): the user chose another text that differs from the word with this index on,
 //   onSentenceChange(index), onTabChange(name): the user opened a sentence or a tab,
 //   onError(error or null): a request failed, or succeeded }
@@ -67,6 +70,7 @@ class Inspector {
     const { sentences, view = TRANSLATION_VIEW } = content;
     this.content = content;
     this.server = server;
+    this.tabs = { ...TABS, ...Object.fromEntries((content.tabs ?? []).map((tab) => [tab.name, tab])) };
     this.view = view;
     this.explanations = server.explain ? server : storedExplanations(sentences); // { methods, explain }
     /** @type {any} */
@@ -96,7 +100,7 @@ class Inspector {
       this.showSentence(index);
       this.server.onSentenceChange?.(index);
     });
-    const tabEntries = this.availableTabs().map((name) => ({ key: name, label: TABS[name].label, title: "" }));
+    const tabEntries = this.availableTabs().map((name) => ({ key: name, label: this.tabs[name].label, title: "" }));
     this.tabBar = createTabBar("views", "views", tabEntries, (name) => {
       this.showTab(name);
       this.server.onTabChange?.(name);
@@ -113,6 +117,7 @@ class Inspector {
   }
 
   availableTabs() {
+    const further = (this.content.tabs ?? []).map(({ name }) => [name, true]);
     const isAvailable = {
       attention: true,
       layers: this.server.layers || this.content.sentences.some(({ layers }) => layers),
@@ -120,8 +125,9 @@ class Inspector {
       steps: true,
       why: this.explanations.explain,
       patching: this.server.patch,
+      ...Object.fromEntries(further),
     };
-    return Object.keys(TABS).filter((name) => isAvailable[name]);
+    return Object.keys(this.tabs).filter((name) => isAvailable[name]);
   }
 
   showSentence(index) {
@@ -142,6 +148,7 @@ class Inspector {
   showTab(name) {
     this.playback?.stop();
     this.playback = null;
+    this.contrastForm = null;
     this.tab = name;
     this.tabBar.select(name);
     this.clearDetails();
@@ -152,7 +159,7 @@ class Inspector {
     const kinds = MAP_KINDS[name] ?? WEIGHT_KINDS;
     if (!kinds.includes(this.map.kind)) this.map = this.record.maps.find(({ kind }) => kind === "cross");
     this.showWords();
-    const shown = TABS[name].show(this);
+    const shown = this.tabs[name].show(this);
     if (name === "attention" || name === "steps") this.showExportMenu(); // other tabs do it once they have loaded
     return shown;
   }
@@ -183,7 +190,8 @@ class Inspector {
     /** @type {{ hint: string, onChoose: ((side: string, index: number) => void) | null }} */
     const options = { hint: "", onChoose: null };
     if (canChoose) {
-      const effect = this.tab === "why" ? "ask why it is there and not another" : "see alternatives";
+      const asksWhy = this.tab === "why" || this.contrastForm;
+      const effect = asksWhy ? "ask why it is there and not another" : "see alternatives";
       options.hint = `Choose a word of the ${view.noun} to ${effect}.`;
       options.onChoose = (side, index) => {
         if (side === "below") this.chooseWord(index);
@@ -200,7 +208,7 @@ class Inspector {
   }
 
   chooseWord(index) {
-    const canContrast = this.tab === "why" && index < this.wordsWithoutEnd().length;
+    const canContrast = this.contrastForm && index < this.wordsWithoutEnd().length;
     if (canContrast) this.contrastForm.selectWord(index);
     else this.showContinuations(this.prefixTokens(index), this.prefixText(index), index);
   }

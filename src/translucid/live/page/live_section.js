@@ -5,7 +5,7 @@ import { element } from "./elements.js";
 import { showExportMenu } from "./export_menu.js";
 import { languageName, selectedModel } from "./languages.js";
 import { LiveConnection } from "./live_connection.js";
-import { option } from "./page_elements.js";
+import { loadStyle, option } from "./page_elements.js";
 import { pythonString } from "./python_code.js";
 import { WORD_MILLISECONDS } from "./recording.js";
 import { asSentence, readResponse } from "./requests.js";
@@ -30,16 +30,6 @@ export async function initSection(root, settings) {
   await Promise.all(["staircase.css", "live_section.css"].map(loadStyle));
   root.replaceChildren();
   new LiveSection(root, settings);
-}
-
-// Load a style sheet; without it, the section would be seen without its layout.
-function loadStyle(href) {
-  const link = element("link", { rel: "stylesheet", href });
-  document.head.append(link);
-  return new Promise((resolve, reject) => {
-    link.addEventListener("load", resolve);
-    link.addEventListener("error", reject);
-  });
 }
 
 class LiveSection {

@@ -15,6 +15,8 @@ let request; // a function of (path, model, fields) that asks the server
 let methods = {}; // the server's explanation methods
 let generation = 0; // responses of earlier generations are ignored
 let selectedTab = "attention";
+/** @type {Record<string, string>} */
+let place = { sentence: "" }; // what a link says of the view beside its tab: { sentence: its index, and what tabs of extensions keep }
 /** @type {{ view: number, sentence: number, word: number } | null} */
 let lastChoice = null; // { view, sentence, word } where the user chose an alternative: the focus returns there
 
@@ -22,6 +24,17 @@ let lastChoice = null; // { view, sentence, word } where the user chose an alter
 export function initAttentionViews(sendRequest, settings) {
   request = sendRequest;
   methods = Object.fromEntries(Object.entries(METHODS).filter(([name]) => settings.explanations.includes(name)));
+}
+
+// Show the view of a link next, { tab, … }, or the tab that is open.
+export function restorePlace({ tab = selectedTab, sentence = "", word = "", instead_of = "", node = "" }) {
+  selectedTab = tab;
+  place = { sentence, word, instead_of, node };
+}
+
+// Return the view for a link.
+export function currentPlace() {
+  return { tab: selectedTab === "attention" ? "" : selectedTab, ...place };
 }
 
 // Ignore the responses to all requests that have been sent so far, because the text is about to change.
@@ -44,7 +57,7 @@ export function showAttentionViews(views) {
   container.style.minHeight = `${container.offsetHeight}px`; // the page would jump if the section became shorter
   clearAttentionViews();
   if (views[0]?.response.sentences.length) {
-    const inspectors = renderViews(container, views, focusTarget?.sentence ?? 0);
+    const inspectors = renderViews(container, views, focusTarget?.sentence ?? Number(place.sentence));
     if (focusTarget) inspectors[focusTarget.view].focusWord(focusTarget.word);
   }
   container.style.minHeight = "";
@@ -65,6 +78,7 @@ function renderViews(container, views, sentenceIndex) {
     columns.append(viewSection(view, root, views.length > 1));
     // All views show the same sentence.
     const onSentenceChange = (index) => {
+      place.sentence = String(index);
       inspectors.forEach((inspector, i) => {
         if (i !== viewIndex && index < sentencesByView[i].length) inspector.showSentence(index);
       });
@@ -82,11 +96,27 @@ function renderViews(container, views, sentenceIndex) {
       isMultilingual: model.hasManyPairs,
       sentences,
       tab: selectedTab,
+      tabs: (model.tabs ?? []).map(loadedTab),
       sentenceIndex,
     };
     inspectors.push(showInspector(root, content, serverRequests(model, onSentenceChange, onChoose)));
   });
   return inspectors;
+}
+
+// Return a tab of an extension, whose module is loaded when it is opened.
+function loadedTab({ name, label, module }) {
+  const show = async (inspector) => {
+    const isCurrent = inspector.currentState();
+    inspector.panel.textContent = "…";
+    try {
+      const { showTab } = await import(`./${module}`);
+      if (isCurrent()) await showTab(inspector);
+    } catch {
+      inspector.panel.textContent = "The server does not respond. Open this tab again.";
+    }
+  };
+  return { name, label, show };
 }
 
 function viewSection({ title, modelIndex }, root, hasHeading) {
@@ -147,6 +177,10 @@ function serverRequests(model, onSentenceChange, onChoose) {
   };
   return {
     methods,
+    ask: send,
+    get place() {
+      return place;
+    },
     onSentenceChange,
     onChoose,
     onTabChange: (name) => {

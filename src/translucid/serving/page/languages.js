@@ -72,7 +72,8 @@ function hasManyPairs({ sources, targets }) {
 
 // Return a model with languages, in the form of `selectedModel`.
 export function modelFor(name, source, target) {
-  return { name, source, target, hasManyPairs: hasManyPairs(models.find((model) => model.name === name)) };
+  const model = models.find((candidate) => candidate.name === name);
+  return { name, source, target, hasManyPairs: hasManyPairs(model), tabs: model.tabs };
 }
 
 function canTranslate({ sources, targets }, source, target) {
@@ -118,12 +119,12 @@ function fillSelect(id, codes, selected, canDetect) {
   $(id).hidden = codes.length < 2;
 }
 
-// Return the selected model with languages, { name, source, target, hasManyPairs, pivot }.
+// Return the selected model with languages, { name, source, target, hasManyPairs, pivot, tabs }.
 export function selectedModel() {
   const model = currentModel();
-  const { name, sources, pivot } = model;
+  const { name, sources, pivot, tabs } = model;
   const source = isDetecting() ? (detectedLanguage ?? sources[0]) : $("from").value;
-  return { name, source, target: $("to").value, hasManyPairs: hasManyPairs(model), pivot };
+  return { name, source, target: $("to").value, hasManyPairs: hasManyPairs(model), pivot, tabs };
 }
 
 // Return the model to compare with, for the selected languages or the nearest that it has; null if none is selected.

@@ -4,6 +4,7 @@ import { element } from "./elements.js";
 
 const BAR_DELAY = 300; // milliseconds
 const MESSAGE_DELAY = 3000; // milliseconds
+const styles = new Map(); // by name: promises of the style sheets of sections that are loaded when they are opened
 
 // Return the element with an id, of the type that page.d.ts lists.
 /** @type {<Id extends keyof PageElements>(id: Id) => PageElements[Id]} */
@@ -12,6 +13,24 @@ export const $ = (id) => /** @type {any} */ (document.getElementById(id));
 // Create an option for a select element.
 export function option(value, textContent) {
   return element("option", { value, textContent });
+}
+
+// Load a style sheet, once; without it, what needs it would be seen without its layout.
+export function loadStyle(href) {
+  if (!styles.has(href)) {
+    const link = element("link", { rel: "stylesheet", href });
+    const loaded = new Promise((resolve, reject) => {
+      link.addEventListener("load", resolve);
+      link.addEventListener("error", () => {
+        styles.delete(href);
+        link.remove();
+        reject(new Error(`${href} can't be loaded`));
+      });
+    });
+    styles.set(href, loaded);
+    document.head.append(link);
+  }
+  return styles.get(href);
 }
 
 // Format a number with separators, such as 1,000.

@@ -1,6 +1,7 @@
 // Data in the browser's storage and in links, and the clipboard. None of it is sent to the server.
 
 const TAB_KEY = "translucid.text";
+const LINKED = ["text", "from", "to", "model", "tab", "sentence", "word", "instead_of", "node"]; // the fields of a link
 const DOCUMENTS_KEY = "translucid.documents";
 const DRAFTS_KEY_PREFIX = "translucid.drafts.";
 const MAX_RECENT_DOCUMENTS = 10;
@@ -41,7 +42,7 @@ export function initialState() {
 export function stateFromLink() {
   const fields = new URLSearchParams(location.hash.slice(1));
   if (!fields.has("text")) return null;
-  return Object.fromEntries(["text", "from", "to", "model"].map((name) => [name, fields.get(name) ?? undefined]));
+  return Object.fromEntries(LINKED.map((name) => [name, fields.get(name) ?? undefined]));
 }
 
 // Return a link that opens the page with a state.

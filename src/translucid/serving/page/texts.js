@@ -2,8 +2,10 @@
 
 import {
   clearAttentionViews,
+  currentPlace,
   ignorePendingResponses,
   initAttentionViews,
+  restorePlace,
   showAttentionViews,
 } from "./attention_view.js";
 import { hasLowProbabilityWords, translationNodes, warningTexts } from "./confidence.js";
@@ -78,7 +80,7 @@ export function initTexts(models, settings) {
 // Set the text, and translate it.
 export function setText(text) {
   $("source").value = text;
-  removeLink();
+  leaveLink();
   updateLayout();
   const isTouch = matchMedia("(hover: none)").matches;
   if (isTouch)
@@ -90,6 +92,7 @@ export function setText(text) {
 // Show the text of a link or of the history, with its languages and its model.
 export function openState(state) {
   restoreSelection(state);
+  restorePlace(state);
   $("source").value = state.text;
   updateLayout();
   translate();
@@ -114,9 +117,9 @@ export async function copyTranslation() {
   if (text) await copy(text, "Copied");
 }
 
-// Copy a link that opens the text with its languages and its model.
+// Copy a link that opens the text with its languages, its model and the view of it.
 export async function copyLink() {
-  if ($("source").value.trim()) await copy(linkTo(currentState()), "Link copied");
+  if ($("source").value.trim()) await copy(linkTo({ ...currentState(), ...currentPlace() }), "Link copied");
 }
 
 async function copy(text, confirmation) {
@@ -126,7 +129,7 @@ async function copy(text, confirmation) {
 
 // Translate after a pause in typing, unless only spaces at the end have changed.
 function onTyping() {
-  removeLink();
+  leaveLink();
   updateLayout();
   if (currentInput() === requestedInput) {
     clearTimeout(requestTimer);
@@ -134,6 +137,12 @@ function onTyping() {
     return;
   }
   translateLater($("source").value.trim() ? automaticRequestDelay(TYPING_DELAY) : TYPING_DELAY);
+}
+
+// The text is no longer that of a link.
+function leaveLink() {
+  removeLink();
+  restorePlace({});
 }
 
 // Return the text, languages and models as one string.

@@ -1,0 +1,137 @@
+"""The API for features and graphs, which the tabs *Features* and *Graph* of the page use."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from fastapi.responses import Response
+
+from translucid.api.translator import Translator
+from translucid.circuits.dictionary import FILE, Dictionary
+from translucid.circuits.drawing import draw
+from translucid.circuits.faithfulness import outcomes
+from translucid.circuits.features import features_of
+from translucid.circuits.fields import AblateFields, CardFields, FeaturesFields, GraphFields, SteerFields
+from translucid.circuits.graph import WordQuestion, ask, attribution_graph
+from translucid.circuits.graph_view import figures
+from translucid.circuits.nodes import Node
+from translucid.circuits.page_files import has_dictionary
+from translucid.circuits.steering import Steering, parse_changes
+from translucid.ground.errors import UserError
+from translucid.runs.run_folder import CIRCUITS
+from translucid.serving.catalog import ServedPivot
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.rendering import rendered
+from translucid.serving.requests import Call, Handlers
+from translucid.serving.routes.inspection import find_model
+from translucid.serving.routes.inspection_fields import SentenceFields
+
+
+class CircuitRoutes(Handlers):
+    """The handlers; `routing.py` binds them to their paths."""
+
+    async def features(self, call: Call[FeaturesFields]) -> Response:
+        """Return the strongest features of each token of a sentence and its translation."""
+        fields = call.fields
+        translator = find_model(self.context, fields).translator
+
+        def answer() -> Response:
+            dictionary = dictionary_of(translator)
+            result = features_of(translator, fields.q, fields.translation, dictionary=dictionary)
+            tokens = [token.to_json() for token in result.tokens]
+            return rendered({"sublayers": dictionary.sublayers, "tokens": tokens})
+
+        return await call.task.run(answer)
+
+    async def steer(self, call: Call[SteerFields]) -> Response:
+        """Translate a sentence with changed features."""
+        fields = call.fields
+        served = find_model(self.context, fields)
+        call.task.count(served, [fields.q])
+
+        def answer() -> Response:
+            dictionary = dictionary_of(served.translator)
+            steering = Steering(dictionary, parse_changes(dictionary, fields.features))
+            steered = served.translator.with_interventions(steering)
+            return rendered({"text": steered.translate(fields.q, split=False).text})
+
+        return await call.task.run(answer)
+
+    async def graph(self, call: Call[GraphFields]) -> Response:
+        """Return the attribution graph of a word of a translation, with its picture."""
+        fields = call.fields
+        translator = find_model(self.context, fields).translator
+
+        def answer() -> Response:
+            dictionary = dictionary_of(translator)
+            graph = attribution_graph(
+                translator,
+                dictionary.transcoders,
+                fields.q,
+                fields.word,
+                instead_of=fields.instead_of or None,
+                target=fields.translation,
+            )
+            picture = draw(graph, standalone=False)
+            return rendered({**graph.to_json(), "svg": picture, "figures": figures(graph)})
+
+        return await call.task.run(answer)
+
+    async def ablate(self, call: Call[AblateFields]) -> Response:
+        """Return what the model writes in place of a word without some features, each at one position."""
+        fields = call.fields
+        translator = find_model(self.context, fields).translator
+
+        def answer() -> Response:
+            dictionary = dictionary_of(translator)
+            asked = ask(translator, fields.q, fields.word, fields.instead_of or None, fields.translation)
+            nodes = [_node(text, dictionary, asked) for text in fields.features]
+            logit, (outcome,) = outcomes(asked.question, dictionary.transcoders, [nodes])
+            (piece,) = translator.tokenizer.target_pieces([outcome.piece])
+            return rendered(
+                {
+                    "changed": outcome.changed,
+                    "word": asked.word,
+                    "piece": piece,
+                    "logit": round(logit, 4),
+                    "without": round(outcome.logit, 4),
+                }
+            )
+
+        return await call.task.run(answer)
+
+
+def dictionary_of(translator: Translator) -> Dictionary:
+    """Return the dictionary of a translator's run, read once.
+
+    Raises:
+        ApiError: 400, there is none.
+    """
+    run = translator.loaded.folder.path
+    if not has_dictionary(run):
+        raise ApiError(400, "Invalid request: this model has no dictionary of features")
+    file = run / CIRCUITS / FILE
+    return _read(run, file.stat().st_mtime_ns, translator.device)
+
+
+@lru_cache(maxsize=8)
+def _read(run: Path, written: int, device: torch.device) -> Dictionary:
+    return Dictionary.load(run).to(device)
+
+
+def _node(text: str, dictionary: Dictionary, asked: WordQuestion) -> Node:
+    """Return a feature at a position, such as `decoder.1.feature.412 @ 3`.
+
+    Raises:
+        UserError: there is no such feature or position.
+    """
+    match = re.fullmatch(r"(.+?) ?@ ?(\d{1,4})", text, re.ASCII)
+    feature = dictionary.parse_feature(match[1] if match else text)
+    tokens = asked.source if feature.sublayer.startswith("encoder") else asked.prefix
+    if match is None or int(match[2]) >= len(tokens):
+        raise UserError(f"{text!r} has no position", fix=f"Give {feature} @ N, N from 0 to {len(tokens) - 1}.")
+    return Node("feature", feature.sublayer, int(match[2]), feature.number)

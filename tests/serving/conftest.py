@@ -14,9 +14,12 @@ from fastapi.testclient import TestClient
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from tests.probes.foreign import many_languages_folder
+from translucid.api.translator import Translator
 from translucid.captions.scenes import generate as generate_scenes
 from translucid.captions.scenes.painting import paint
 from translucid.captions.scenes.scene import COMMON
+from translucid.circuits.dictionary import Dictionary, DictionaryConfiguration, sublayers_of
+from translucid.circuits.transcoder import Transcoder
 from translucid.cli import main
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -232,3 +235,19 @@ def png(picture, kind="PNG"):
     file = io.BytesIO()
     picture.save(file, kind)
     return file.getvalue()
+
+
+@pytest.fixture(scope="session")
+def run_with_features(run, made_once):
+    """The same model with a dictionary of its neurons."""
+
+    def fill(folder):
+        shutil.copytree(run, folder, dirs_exist_ok=True)
+        translator = Translator.load(folder, "cpu", "torch")
+        transcoders = {}
+        for name, sublayer in sublayers_of(translator.model).items():
+            transcoders[name] = Transcoder.of_neurons(sublayer, 64, 8).requires_grad_(False)
+        digest = translator.loaded.folder.model_digest()
+        Dictionary(transcoders, DictionaryConfiguration(digest, 2, 8, 0, 1, ("text.tsv",), 0)).save(folder)
+
+    return made_once("with features", fill)

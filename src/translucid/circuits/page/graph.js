@@ -39,6 +39,7 @@ export function showGraph(container, graph, options = {}) {
     });
   }
   addRovingTabindex(rowsOf(shapes));
+  scrollTo(picture, shapes.get("logit"));
   const first = graph.nodes.findIndex((node) => node.name === options.chosen);
   if (first >= 0) choose(String(first));
   return { choose };
@@ -144,6 +145,12 @@ function describeNode(graph, name) {
   if (name === "logit") return graph.instead_of ? `${graph.word} instead of ${graph.instead_of}` : graph.word;
   const node = graph.nodes[Number(name)];
   return `${node.name} at ${node.token.replaceAll("▁", "")}`;
+}
+
+// Scroll a picture that is wider than the page so that a node is in the middle.
+function scrollTo(picture, shape) {
+  const [outer, inner] = [picture.getBoundingClientRect(), shape.getBoundingClientRect()];
+  picture.scrollLeft += (inner.left + inner.right - outer.left - outer.right) / 2;
 }
 
 // Return the nodes row by row from top to bottom, each row from left to right.

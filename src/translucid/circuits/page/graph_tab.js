@@ -116,10 +116,10 @@ class GraphView {
     if (!result) return;
     const { changed, word, piece, logit, without } = result;
     const written = isolateText(piece.replaceAll("▁", ""));
-    const effect = changed ? `The model writes “${written}…” instead` : `The model still writes “${isolateText(word)}”`;
+    const effect = changed ? `the model writes “${written}…” instead` : `the model still writes “${isolateText(word)}”`;
     const figures = `the logit changes from ${logit.toFixed(2)} to ${without.toFixed(2)}`;
-    const node_at = `Without ${node.name} at ${node.token.replaceAll("▁", "")}`;
-    output.replaceChildren(element("p", { textContent: `${node_at}: ${effect}; ${figures}.` }));
+    const removed = `Without ${node.name} at ${node.token.replaceAll("▁", "")}`;
+    output.replaceChildren(element("p", { textContent: `${removed}: ${effect}; ${figures}.` }));
   }
 
   // Switch a feature off wherever it is active, and show the translation.

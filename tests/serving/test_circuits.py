@@ -1,0 +1,134 @@
+"""The routes of features and graphs return the library's results, and have the limits of all inspections."""
+
+import pytest
+import torch
+
+from translucid.api.translator import Translator
+from translucid.circuits.dictionary import Dictionary
+from translucid.circuits.features import features_of
+from translucid.circuits.graph import attribution_graph
+from translucid.circuits.steering import Change, Steering
+from translucid.models.kinds import inspector_tabs
+
+PAIR = {"q": "I like soccer", "translation": "Me gusta el fútbol"}
+REQUEST = {**PAIR, "source": "en", "target": "es"}
+TABS = ["features", "graph"]
+
+
+@pytest.fixture(scope="module")
+def client(serve_for_all, run_with_features):
+    return serve_for_all(str(run_with_features))
+
+
+@pytest.fixture(scope="module")
+def translator(run_with_features):
+    return Translator.load(run_with_features, "cpu", "torch")
+
+
+@pytest.fixture(scope="module")
+def dictionary(run_with_features):
+    return Dictionary.load(run_with_features)
+
+
+def test_models_with_a_dictionary_have_tabs(client, serve, run, run_with_features):
+    (row,) = client.get("/models").json()
+    assert [tab["name"] for tab in row["tabs"]] == TABS and row["tabs"] == inspector_tabs(run_with_features)
+    for tab in row["tabs"]:
+        assert client.get(f"/{tab['module']}").text.count("export async function showTab(") == 1
+    assert all("tabs" not in row for row in serve(str(run)).get("/models").json())
+
+
+def test_features_are_those_of_the_library(client, translator, dictionary):
+    answer = client.post("/features", json=REQUEST).json()
+    expected = features_of(translator, *PAIR.values())
+    assert answer["sublayers"] == ["encoder.0", "decoder.0", "decoder.1"]
+    assert answer["tokens"] == [token.to_json() for token in expected.tokens]
+    strongest = answer["tokens"][0]["features"]["encoder.0"]
+    assert strongest[0]["value"] > strongest[-1]["value"] > 0
+
+
+def test_a_steered_translation_is_that_of_the_library(client, translator, dictionary):
+    """The barely trained model depends on its last features most."""
+    names = [f"decoder.1.feature.{number}" for number in range(32)]
+    steering = Steering(dictionary, {name: Change(value=3.0) for name in names})
+    expected = translator.with_interventions(steering).translate(PAIR["q"]).text
+    assert expected != translator.translate(PAIR["q"]).text
+    fields = {**REQUEST, "features": [f"{name}=3" for name in names]}
+    assert client.post("/features/steer", json=fields).json() == {"text": expected}
+
+
+def test_graphs_are_those_of_the_library(client, translator, dictionary):
+    answer = client.post("/graph", json=REQUEST | {"word": 2, "instead_of": "la"}).json()
+    graph = attribution_graph(translator, dictionary.transcoders, PAIR["q"], 2, instead_of="la", target=PAIR["translation"])
+    picture, figures = answer.pop("svg"), answer.pop("figures")
+    assert answer == graph.to_json() and "logit of" in figures
+    assert picture.count('data-node="') == len(graph.nodes) + 1 and "<style>" not in picture
+
+
+def test_ablation_at_a_position_recomputes_the_model(client, translator, dictionary):
+    """By hand: the output of the last sublayer without what a feature writes there, where the word is predicted."""
+    (pair,) = translator.inspector.encoded([(PAIR["q"], PAIR["translation"])])
+    model, (source, target) = translator.model, pair.input_ids
+    (inspected,) = translator.inspector.inspect([(PAIR["q"], PAIR["translation"])])
+    word, position, _ = inspected.target_spans[3]
+    tokens = [token for token in client.post("/features", json=REQUEST).json()["tokens"] if token["side"] == "target"]
+    name = tokens[position]["features"]["decoder.1"][0]["feature"]
+    fields = REQUEST | {"word": 3, "features": [f"{name} @ {position}"]}
+    answer = client.post("/graph/ablate", json=fields).json()
+    number, transcoder = dictionary.parse_feature(name).number, dictionary.transcoders["decoder.1"]
+
+    def without_feature(module, inputs, output):
+        changed = output.clone()
+        changed[0, -1] -= transcoder.features(inputs[0])[0, -1, number] * transcoder.decoder_weight[number]
+        return changed
+
+    @torch.inference_mode()
+    def logit():
+        memory = model.encode(torch.tensor([source]))
+        logits = model.output(model.features(memory, torch.tensor([[model.bos, *target[:position]]])))[0, -1]
+        return float(logits[target[position]] - logits.mean())
+
+    before = logit()
+    handle = model.get_submodule("decoder.1.feed_forward").register_forward_hook(without_feature)
+    after = logit()
+    handle.remove()
+    assert abs(before - after) > 0.01
+    assert [answer["logit"], answer["without"]] == pytest.approx([before, after], abs=1e-3)
+    assert answer["word"] == word == "fútbol"
+
+
+@pytest.mark.parametrize(
+    ("path", "invalid"),
+    [
+        ("features", {"translation": " "}),
+        ("features", {"q": "a" * 501}),
+        ("features/steer", {}),
+        ("features/steer", {"features": []}),
+        ("features/steer", {"features": ["decoder.1.feature.3"]}),
+        ("features/steer", {"features": ["decoder.1.feature.64=0"]}),
+        ("features/steer", {"features": ["decoder.1.feature.3=-1"]}),
+        ("features/steer", {"features": ["decoder.1.feature.3=0"] * 33}),
+        ("graph", {}),
+        ("graph", {"word": -1}),
+        ("graph", {"word": 4}),
+        ("graph", {"word": "el"}),
+        ("graph", {"word": 2, "instead_of": "el"}),
+        ("graph", {"word": 2, "instead_of": "a" * 101}),
+        ("graph/ablate", {"word": 2}),
+        ("graph/ablate", {"word": 2, "features": ["decoder.1.feature.3"]}),
+        ("graph/ablate", {"word": 2, "features": ["decoder.1.feature.3 @ 99"]}),
+        ("graph/ablate", {"word": 2, "features": ["decoder.9.feature.3 @ 0"]}),
+    ],
+)
+def test_invalid_requests_are_refused(client, path, invalid):
+    response = client.post(f"/{path}", json=REQUEST | invalid)
+    assert response.status_code == 400 and response.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["features", "features/steer", "graph", "graph/ablate"])
+def test_a_model_without_a_dictionary_is_refused(serve_for_all, run, path):
+    response = serve_for_all(str(run)).post(f"/{path}", json={**REQUEST, "word": 0, "features": ["a=0"]})
+    assert (response.status_code, response.json()["error"]) == (
+        400,
+        "Invalid request: this model has no dictionary of features",
+    )

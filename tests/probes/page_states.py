@@ -20,7 +20,7 @@ class State:
 
     name: str
     needs: str
-    """What the server must offer: texts, live translation, text models, images, two models, or a reverse model."""
+    """What the server must offer: texts, live translation, features, text models, images, two models, a reverse one."""
     reach: Callable[[Page], None]
     """Brings a page that was just opened into the state."""
 
@@ -32,6 +32,8 @@ def offers(page: Page) -> set[str]:
     }
     models = page.locator("#model option").count()
     reverse = page.locator("#swap").is_enabled()
+    if page.evaluate("fetch('models').then((answer) => answer.json())")[0].get("tabs"):
+        sections.add("features")
     return sections | {"two" for _ in range(models > 1)} | {"reverse" for _ in range(reverse)}
 
 
@@ -112,6 +114,25 @@ def _patched(page: Page) -> None:
     page.get_by_label("instead of it").fill("la")
     page.get_by_role("button", name="Compare").click()
     page.wait_for_selector("#inspection .sentence-pair")
+
+
+def _features(page: Page) -> None:
+    """Choose a feature, and switch it off."""
+    _typed(page)
+    page.get_by_role("tab", name="Features").click()
+    page.locator("#inspection .features button").last.click()
+    page.get_by_label("Strength").fill("0")
+    expect(page.locator("#inspection .translations")).to_contain_text("off")
+    page.wait_for_selector("#inspection .feature-details table:not(.waiting)")
+
+
+def _graph(page: Page) -> None:
+    """Follow the edges of a feature, and ablate it."""
+    _typed(page)
+    page.get_by_role("tab", name="Graph").click()
+    page.locator("#inspection .graph .feature").last.press("Enter")
+    page.get_by_role("button", name="Ablate it here").click()
+    expect(page.locator("#inspection .graph-view")).to_contain_text("the logit changes")
 
 
 def _patching(page: Page) -> None:
@@ -293,6 +314,8 @@ STATES = [
     State("heads", "texts", _switched),
     State("steps", "texts", lambda page: _looked(page, "Steps")),
     State("why", "texts", lambda page: _looked(page, "Why")),
+    State("features", "features", _features),
+    State("graph", "features", _graph),
     State("patching", "texts", _patched),
     State("patching-opened", "texts", _patching),
     State("models", "two", lambda page: page.locator("#model-menu summary").click()),

@@ -242,7 +242,7 @@ def run_with_features(run, made_once):
     """The same model with a dictionary of its neurons."""
 
     def fill(folder):
-        shutil.copytree(run, folder, dirs_exist_ok=True)
+        folder = shutil.copytree(run, folder / run.name)
         translator = Translator.load(folder, "cpu", "torch")
         transcoders = {}
         for name, sublayer in sublayers_of(translator.model).items():
@@ -250,4 +250,4 @@ def run_with_features(run, made_once):
         digest = translator.loaded.folder.model_digest()
         Dictionary(transcoders, DictionaryConfiguration(digest, 2, 8, 0, 1, ("text.tsv",), 0)).save(folder)
 
-    return made_once("with features", fill)
+    return made_once("features", fill) / run.name

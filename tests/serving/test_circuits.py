@@ -59,7 +59,9 @@ def test_a_steered_translation_is_that_of_the_library(client, translator, dictio
 
 def test_graphs_are_those_of_the_library(client, translator, dictionary):
     answer = client.post("/graph", json=REQUEST | {"word": 2, "instead_of": "la"}).json()
-    graph = attribution_graph(translator, dictionary.transcoders, PAIR["q"], 2, instead_of="la", target=PAIR["translation"])
+    graph = attribution_graph(
+        translator, dictionary.transcoders, PAIR["q"], 2, instead_of="la", target=PAIR["translation"]
+    )
     picture, figures = answer.pop("svg"), answer.pop("figures")
     assert answer == graph.to_json() and "logit of" in figures
     assert picture.count('data-node="') == len(graph.nodes) + 1 and "<style>" not in picture

@@ -279,6 +279,10 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/beam": [common | {"model"}] * 3,
         "/patch": [common | {"model", "translation", "other", "words"}] * 3,
         "/layers": [common | {"model", "translation"}] * 3,
+        "/features": [common | {"model", "translation"}] * 3,
+        "/features/steer": [common | {"model", "features"}] * 3,
+        "/graph": [common | contrast | {"model", "translation"}] * 3,
+        "/graph/ablate": [common | contrast | {"model", "translation", "features"}] * 3,
         "/picture": [
             common
             | contrast

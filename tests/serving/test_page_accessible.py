@@ -28,9 +28,9 @@ NAMED = """() => {
 
 
 @pytest.fixture(scope="module")
-def address(run, captioner_run, models):  # noqa: F811
+def address(run_with_features, captioner_run, models):  # noqa: F811
     """The address of a server with models for both directions, a captioner, a classifier and a language model."""
-    with serving(str(run), f"es-en={run}", str(captioner_run), *models) as server_url:
+    with serving(str(run_with_features), f"es-en={run_with_features}", str(captioner_run), *models) as server_url:
         yield server_url
 
 
@@ -43,7 +43,7 @@ def page(context, address):
 
 
 def test_axe_finds_nothing(page, address):
-    """Test twenty-five states in light and dark schemes."""
+    """Test twenty-seven states in light and dark schemes."""
     found, seen = {}, set()
     for state in states(page, address, without=SAME):
         seen.add(state.name)
@@ -59,6 +59,8 @@ def test_axe_finds_nothing(page, address):
         "contributions",
         "layers",
         "heads",
+        "features",
+        "graph",
         "steps",
         "why",
         "document",
@@ -67,7 +69,7 @@ def test_axe_finds_nothing(page, address):
         "history",
         "gone",
     }
-    assert len(seen) == 25 and expected <= seen
+    assert len(seen) == 27 and expected <= seen
     assert found == {}, "\n".join(map(str, found.items()))
 
 

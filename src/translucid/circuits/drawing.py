@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from html import escape
-from importlib.resources import files
 from math import sqrt
-from pathlib import Path
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from translucid.circuits.graph import AttributionGraph, GraphNode
+from translucid.circuits.page_files import PAGE
 from translucid.inspection.rendering.html import web_file
 
-PAGE = Path(str(files("translucid.circuits") / "page"))
-"""The JavaScript modules and style sheets."""
 CELL, MARGIN, BOX, ROW, GAP = 6.6, 104, 22, 62, 6
 """The widths of a character and of the names of rows; the heights of a node and of a row; the gap between nodes."""
 SHOWN = 60

@@ -6,13 +6,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from translucid.serving.requests import MAX_WORD_POSITION, Contrasted, Fields, ModelName, Source, WholeNumber, are_texts, refused
+from translucid.serving.requests import MAX_WORD_POSITION, Contrasted, WholeNumber, are_texts, refused
 from translucid.serving.routes.inspection_fields import LayersFields, SentenceFields
 
 MOST = 32
 """The maximum number of features that a request changes."""
 _TEXTS = {"type": "array", "items": {"type": "string"}}
-FeatureText = Annotated[str, Field(max_length=100, description="such as decoder.1.feature.412")]
 
 
 def _names(value: Any) -> list[str]:
@@ -23,18 +22,6 @@ def _names(value: Any) -> list[str]:
 
 class FeaturesFields(LayersFields):
     """Return the strongest features of each token of a sentence and its translation."""
-
-
-class CardFields(Fields):
-    """Return what is known of a feature: its contexts, the pieces that it promotes, its label."""
-
-    tag: ClassVar = "looking inside"
-    example: ClassVar = {"feature": "decoder.1.feature.412", "source": "en", "target": "es"}
-
-    feature: FeatureText
-    source: Source
-    target: str
-    model: ModelName = ""
 
 
 class SteerFields(SentenceFields):

@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-
 from fastapi.responses import Response
 
 from translucid.api.translator import Translator
@@ -15,7 +14,7 @@ from translucid.circuits.dictionary import FILE, Dictionary
 from translucid.circuits.drawing import draw
 from translucid.circuits.faithfulness import outcomes
 from translucid.circuits.features import features_of
-from translucid.circuits.fields import AblateFields, CardFields, FeaturesFields, GraphFields, SteerFields
+from translucid.circuits.fields import AblateFields, FeaturesFields, GraphFields, SteerFields
 from translucid.circuits.graph import WordQuestion, ask, attribution_graph
 from translucid.circuits.graph_view import figures
 from translucid.circuits.nodes import Node
@@ -23,12 +22,10 @@ from translucid.circuits.page_files import has_dictionary
 from translucid.circuits.steering import Steering, parse_changes
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import CIRCUITS
-from translucid.serving.catalog import ServedPivot
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.requests import Call, Handlers
 from translucid.serving.routes.inspection import find_model
-from translucid.serving.routes.inspection_fields import SentenceFields
 
 
 class CircuitRoutes(Handlers):

@@ -105,7 +105,7 @@ class PageSection:
 
 @dataclass(frozen=True)
 class InspectorTabs:
-    """Tabs of the inspector of translations on the server's page, whose modules are loaded when they are first opened."""
+    """Tabs of the inspector of translations on the server's page, whose modules are loaded when they are opened."""
 
     tabs: Mapping[str, tuple[str, str]]
     """For each name, the text of its button, and the name of its JavaScript module, which exports `showTab(inspector)`

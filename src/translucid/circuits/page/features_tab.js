@@ -1,7 +1,6 @@
 // The tab "Features": the strongest features of each token. A chosen one is described, and a slider changes the translation.
 
 import { element } from "./elements.js";
-import { showCard } from "./feature_card.js";
 import { loadStyle } from "./page_elements.js";
 import { addRovingTabindex } from "./roving.js";
 import { diffWords, markWords } from "./word_diff.js";
@@ -84,11 +83,10 @@ class FeatureView {
       for (const chip of chips) chip.ariaPressed = `${name === feature}`;
     }
     this.inspector.server.place.node = feature;
-    const [steering, card] = [element("div", { className: "steering" }), element("div")];
+    const steering = element("div", {});
     const title = element("h3", { textContent: feature });
-    this.details.replaceChildren(title, steering, card);
+    this.details.replaceChildren(title, steering);
     showSlider(this.inspector, steering, feature);
-    showCard(this.inspector, card, feature);
   }
 }
 

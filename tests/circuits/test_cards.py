@@ -117,7 +117,7 @@ def test_a_card_shows_contexts_effects_links_and_the_label(run, translator, dict
             assert len(context.source_marked) <= 1
         assert len(card.promotes) == len(card.suppresses) == 8
         assert card.promotes[0].effect > 0 > card.suppresses[0].effect
-    assert card.label == "topic sports (F1 0.90, always 0.46, written)"
+    assert card.label == "topic: sports, of the word written (F1 0.90, always 0.46)"
     assert card.to_json()["meaning"]["f1"] == 0.9 and json.dumps(card.to_json())
     name = next(f"encoder.0.feature.{i}" for i in range(64) if contexts.of(FeatureName("encoder.0", i)))
     card = card_of(translator, dictionary, name)

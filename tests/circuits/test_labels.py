@@ -154,7 +154,9 @@ def test_a_feature_that_is_active_for_one_value_has_its_label(run, dictionary):
     labeled = []
     for i in range(24):
         source, target = sentences[i // 2 % 2], "Me gusta el fútbol."
-        labels = [{"topic": "sports" if word == "soccer." else "other"} for word in source.split()]
+        labels = [
+            {"topic": "sports" if word == "soccer." else "other"} if len(word) > 4 else {} for word in source.split()
+        ]
         labeled.append(LabeledPair(source, target, labels, [{}] * 4))
     states = []
     for encoded in translator.pipeline.pairs([(sentence, "Me gusta") for sentence in sentences]):
@@ -172,6 +174,7 @@ def test_a_feature_that_is_active_for_one_value_has_its_label(run, dictionary):
     meaning = meanings.features["encoder.0.feature.7"]
     assert (meaning.site, meaning.label, meaning.value) == ("source", "topic", "sports")
     assert meaning.units["feature"].f1 == 1 and meaning.units["feature"].threshold > 0
+    assert meaning.words == 12 * 7 / 2 and meaning.always == 2 * 6 / (42 + 6)  # all words, with a label or without
     meanings.save(run)
     assert Meanings.load(run, dictionary) == meanings
     assert meanings.render().row_count == len(meanings.rows)

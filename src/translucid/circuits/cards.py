@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 PIECES = 8
 """The number of pieces that a card shows as promoted, and as suppressed."""
+SITES = {"source": "", "read": ", of the word read", "written": ", of the word written"}
 AROUND = 6
 """The number of words that are shown before and after the marked ones."""
 WORDS = 6
@@ -108,8 +109,8 @@ class Card:
         """Its label with the F1; empty without one."""
         if self.meaning is None:
             return ""
-        f1 = self.meaning.units["feature"].f1
-        return f"{self.meaning} (F1 {f1:.2f}, always {self.meaning.always:.2f}, {self.meaning.site})"
+        f1, site = self.meaning.units["feature"].f1, SITES[self.meaning.site]
+        return f"{self.meaning.label}: {self.meaning.value}{site} (F1 {f1:.2f}, always {self.meaning.always:.2f})"
 
     @property
     def is_of_encoder(self) -> bool:

@@ -46,7 +46,7 @@ last token, or where it writes its first."""
 KINDS = ("feature", "neuron", "channel", "probe")
 HEADS = ".heads"
 CLEAR_F1, CLEAR_GAIN = 0.5, 0.2
-"""A feature has a label if its F1 and what it is better than *always* are at least these."""
+"""A feature has a label if its F1 among all words, and what it is better than *always*, are at least these."""
 Labels: TypeAlias = Mapping[str, str]
 Values: TypeAlias = NDArray[np.float32]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -103,7 +103,7 @@ class Meanings:
     """The fingerprint of the dictionary."""
     rows: Sequence[Meaning]
     features: Mapping[str, Meaning]
-    """What each feature with a clear label tells best; `units` has only itself."""
+    """What each feature with a clear label tells best among all words of a site; `units` has only itself."""
 
     @classmethod
     def load(cls, run: RunFolder | Path, dictionary: Dictionary) -> Meanings | None:
@@ -258,6 +258,19 @@ def groups_of(labels: Sequence[Labels], first: Flags, min_positives: int = MIN_P
     return groups
 
 
+def among_all(groups: Sequence[Group], first: Flags) -> tuple[Sequence[tuple[str, str]], Group]:
+    """Return the values of all labels, and a group of all words, in which those without a label are not positive."""
+    values, rows = [], []
+    for group in groups:
+        for name, positive in zip(group.names, group.positive, strict=True):
+            values.append((group.label, name))
+            row = np.zeros(len(first), bool)
+            row[group.words[positive]] = True
+            rows.append(row)
+    words = np.arange(len(first))
+    return values, Group("", [name for _, name in values], words, np.array(rows).reshape(-1, len(first)), first)
+
+
 @dataclass
 class SiteStates:
     """The words of a site: their labels, and what the model computes there."""
@@ -410,14 +423,18 @@ def measure_labels(
     rows: list[Meaning] = []
     features: dict[str, tuple[float, Meaning]] = {}
     for site, states in collect(translator, dictionary, pairs, console).items():
-        groups = groups_of(states.labels, np.array(states.first), min_positives)
+        first = np.array(states.first)
+        groups = groups_of(states.labels, first, min_positives)
+        values, everything = among_all(groups, first)
         best = [[dict[str, _Best]() for _ in group.names] for group in groups]
         candidates = dict.fromkeys(KINDS, 0)
         with progress_bar(console, f"units of words {site}", None) as advance:
             for block in blocks(states, translator, dictionary):
                 candidates[block.kind] += len(block.names)
                 for group, bests in zip(groups, best, strict=True):
-                    _improve(site, group, block, bests, features)
+                    _improve(group, block, bests)
+                if block.kind == "feature" and values:
+                    _label_features(site, values, everything, block, features)
                 advance(len(block.names))
         for group, bests in zip(groups, best, strict=True):
             _probe(group, states, bests)
@@ -432,41 +449,50 @@ def measure_labels(
 def _row(site: str, group: Group, name: str, units: Mapping[str, Unit]) -> Meaning:
     words, positive = group.half(first=False)
     count = int(positive[list(group.names).index(name)].sum())
-    always = 2 * count / (len(words) + count)
-    return Meaning(site, group.label, name, count, len(words), always, units)
+    return Meaning(site, group.label, name, count, len(words), _always(count, len(words)), units)
 
 
-def _improve(
-    site: str,
-    group: Group,
-    block: Block,
-    bests: Sequence[dict[str, _Best]],
-    features: dict[str, tuple[float, Meaning]],
-) -> None:
+def _always(positives: int, words: int) -> float:
+    return 2 * positives / (words + positives)
+
+
+def _improve(group: Group, block: Block, bests: Sequence[dict[str, _Best]]) -> None:
     """Replace the best units of a group by those of a block that are better on the first half."""
     words, positive = group.half(first=True)
-    f1, thresholds = best_thresholds(block.values[:, words], positive)
     others, expected = group.half(first=False)
-
-    def measured(value: int, unit: int) -> Unit:
-        threshold = float(thresholds[value, unit])
-        score = f1_score(block.values[unit, others] >= threshold, expected[value])
-        return Unit(block.names[unit], block.sign, threshold, score, 1)
-
+    f1, thresholds = best_thresholds(block.values[:, words], positive)
     for value, by_kind in enumerate(bests):
-        unit = int(f1[value].argmax())
-        if block.kind not in by_kind or f1[value, unit] > by_kind[block.kind].chosen:
-            by_kind[block.kind] = _Best(float(f1[value, unit]), measured(value, unit))
-    if block.kind != "feature":
-        return
+        i = int(f1[value].argmax())
+        if block.kind not in by_kind or f1[value, i] > by_kind[block.kind].chosen:
+            threshold = float(thresholds[value, i])
+            score = f1_score(block.values[i, others] >= threshold, expected[value])
+            unit = Unit(block.names[i], block.sign, threshold, score, 1)
+            by_kind[block.kind] = _Best(float(f1[value, i]), unit)
+
+
+def _label_features(
+    site: str,
+    values: Sequence[tuple[str, str]],
+    everything: Group,
+    block: Block,
+    features: dict[str, tuple[float, Meaning]],
+) -> None:
+    """Label the features of a block with what each tells best among all words of a site."""
+    words, positive = everything.half(first=True)
+    others, expected = everything.half(first=False)
+    f1, thresholds = best_thresholds(block.values[:, words], positive)
     shares = positive.mean(1)
     gains = f1 - (2 * shares / (1 + shares))[:, None]
-    for unit, value in enumerate(gains.argmax(0)):
-        gain, name = float(gains[value, unit]), block.names[unit]
+    for i, best in enumerate(gains.argmax(0)):
+        gain, name = float(gains[best, i]), block.names[i]
         if gain < CLEAR_GAIN or (name in features and features[name][0] >= gain):
             continue
-        meaning = _row(site, group, group.names[value], {"feature": measured(int(value), unit)})
-        if meaning.units["feature"].f1 >= max(CLEAR_F1, meaning.always + CLEAR_GAIN):
+        threshold, positives = float(thresholds[best, i]), int(expected[best].sum())
+        score, always = f1_score(block.values[i, others] >= threshold, expected[best]), _always(positives, len(others))
+        if score >= max(CLEAR_F1, always + CLEAR_GAIN):
+            unit = Unit(name, block.sign, threshold, score, 1)
+            label, value = values[best]
+            meaning = Meaning(site, label, value, positives, len(others), always, {"feature": unit})
             features[name] = gain, meaning
 
 

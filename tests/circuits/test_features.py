@@ -41,7 +41,7 @@ def test_the_command_learns_measures_and_shows(call, run, tmp_path):  # noqa: F8
     options = ("--expansion", 4, "--active", 4, "--updates", 5)
     learned = call("features", run, "--text", tmp_path / "pairs.tsv", *options)
     assert learned.code == 0, learned.err
-    assert all(word in learned.out for word in ("decoder.0", "a random dictionary", "unexplained", "BLEU greedy"))
+    assert all(word in learned.out for word in ("decoder.0", "random dictionary", "unexplained", "BLEU greedy"))
     dictionary = Dictionary.load(run)
     configuration = dictionary.configuration
     assert (configuration.pairs, configuration.updates, configuration.active) == (18, 5, 4)
@@ -49,9 +49,7 @@ def test_the_command_learns_measures_and_shows(call, run, tmp_path):  # noqa: F8
     stored = json.loads((run / "circuits" / "dictionary.json").read_text(encoding="utf-8"))
     assert stored["quality"] == dictionary.quality and stored["configuration"]["seed"] == 1
     card = (run / "circuits" / "card.md").read_text(encoding="utf-8")
-    assert "| the dictionary |" in card and "pairs.tsv" in card
-    again = call("features", run, "--text", tmp_path / "pairs.tsv", *options)
-    assert again.out == learned.out and Dictionary.load(run).digest == dictionary.digest
+    assert "| dictionary |" in card and "pairs.tsv" in card
     shown = call("features", run, TEXT)
     assert shown.code == 0 and "decoder.0" in shown.out
     lines = [json.loads(line) for line in call("features", run, TEXT, "--format", "jsonl").out.splitlines()]

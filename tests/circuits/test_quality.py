@@ -40,7 +40,7 @@ def states(translator):
 def test_the_figures(translator, dictionary):
     measured = measure(translator, dictionary, PAIRS, PAIRS, console=Console(stderr=True))
     names = [system.system for system in measured.systems]
-    assert names[:2] == ["nothing (the original)", "the dictionary"] and len(names) == 6
+    assert names[:2] == [quality.ORIGINAL, quality.DICTIONARY] and len(names) == 6
     original, learned, neurons, components, random, zeros = measured.systems
     assert original.unexplained == 0 and original.divergence == pytest.approx(0, abs=1e-6) and original.active is None
     # The dictionary has the neurons of the sublayers, and some random features that are rarely active.

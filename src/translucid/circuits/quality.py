@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -39,8 +38,10 @@ if TYPE_CHECKING:
     from translucid.models.protocol import SequenceModel
 
 BATCH_TOKENS = 2048
-SAMPLE = 24
-"""The number of batches of the training text from which the baselines are computed, and dead features are counted."""
+SAMPLE = 4000
+"""The number of pairs of the training text from which the baselines are computed, and dead features are counted."""
+ORIGINAL, DICTIONARY = "nothing", "dictionary"
+"""The names of two systems."""
 BEAM = 5
 RIDGE = 1e-3
 Ids = tuple[list[int], list[int]]
@@ -206,7 +207,7 @@ class Quality:
             systems.append([s.system, *figures, f"{s.greedy:.1f}", f"{s.beam:.1f}"])
         return [
             (["sublayer", "unexplained", "L0", "dead"], sublayers),
-            (["all replaced by", "unexplained", "L0", "loss", "KL", "BLEU greedy", f"BLEU beam {BEAM}"], systems),
+            (["replaced by", "unexplained", "L0", "loss", "KL", "BLEU greedy", f"BLEU beam {BEAM}"], systems),
         ]
 
 
@@ -284,18 +285,19 @@ def measure(
     if not ids:
         raise UserError("there are no pairs to measure the dictionary on", fix="Give some that the model can read.")
     moments = {name: Moments(transcoder, dictionary.configuration.seed) for name, transcoder in transcoders.items()}
+    training = training[:: max(1, len(training) // SAMPLE)]
     sample = [pair.ids for pair in pipeline.pairs(training) if pair.longest <= pipeline.longest]
     with torch.inference_mode():
-        for _, source, target in islice(paired_batches(sample, model.pad, device, BATCH_TOKENS), SAMPLE):
+        for _, source, target in paired_batches(sample, model.pad, device, BATCH_TOKENS):
             states = read_states(model, transcoders, source, target)
             for name, transcoder in transcoders.items():
                 moments[name].add(transcoder, states.inputs[name], states.outputs[name])
         systems: dict[str, Mapping[str, nn.Module]] = {
-            "nothing (the original)": {},
-            "the dictionary": transcoders,
-            f"the {k} neurons that write most": {name: TopNeurons(layer, k) for name, layer in sublayers.items()},
-            f"{k} principal components": {name: moments[name].principal(layer, k) for name, layer in sublayers.items()},
-            "a random dictionary": {name: moments[name].random_dictionary() for name in sublayers},
+            ORIGINAL: {},
+            DICTIONARY: transcoders,
+            f"{k} strongest neurons": {name: TopNeurons(layer, k) for name, layer in sublayers.items()},
+            f"{k} components (PCA)": {name: moments[name].principal(layer, k) for name, layer in sublayers.items()},
+            "random dictionary": {name: moments[name].random_dictionary() for name in sublayers},
             "zeros": {name: Zero() for name in sublayers},
         }
     figures, explained = [], {}
@@ -308,7 +310,7 @@ def measure(
             mean_active = sum(active.values()) / len(active) if active else None
             mean_share = sum(shares.values()) / len(shares)
             figures.append(SystemFigures(system, mean_share, mean_active, loss, divergence, greedy, beam))
-    shares, active = explained["the dictionary"]
+    shares, active = explained[DICTIONARY]
     by_sublayer = []
     for name in transcoders:
         dead = (moments[name].active == 0).float().mean().item()

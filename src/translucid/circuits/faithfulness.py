@@ -73,6 +73,8 @@ class Faithfulness:
     """Without as many other active features of the same positions and sublayers, several draws."""
     strongest: Outcome
     """Without the features with the greatest values at the same positions and sublayers."""
+    written: bool
+    """Whether the model writes the word with all features: it may not, if the translation is another's."""
 
     @property
     def random_changed(self) -> float:
@@ -89,6 +91,7 @@ class Faithfulness:
         return {
             "features": self.features,
             "logit": round(self.logit, 4),
+            "written": self.written,
             "top": {"changed": self.top.changed, "logit": round(self.top.logit, 4)},
             "random": {"changed": round(self.random_changed, 4), "logit": round(self.random_logit, 4)},
             "strongest": {"changed": self.strongest.changed, "logit": round(self.strongest.logit, 4)},
@@ -201,7 +204,8 @@ def faithfulness(
         chosen: the strongest features of its graph.
         predicted: the logit without them that the held model predicts.
     """
-    ablations = [chosen, most_active(nodes, chosen), *others(nodes, chosen)]
+    ablations = [[], chosen, most_active(nodes, chosen), *others(nodes, chosen)]
     logit, results = outcomes(question, transcoders, ablations)
     names = [f"{node.name} @ {node.position}" for node in chosen]
-    return Faithfulness(names, logit, results[0], predicted, results[2:], results[1])
+    written = results[0].piece == question.pieces[0]
+    return Faithfulness(names, logit, results[1], predicted, results[3:], results[2], written)

@@ -60,6 +60,8 @@ def figures(graph: AttributionGraph) -> str:
     result = graph.faithfulness
     if result is None:
         return "\n".join(lines)
+    if not result.written:
+        lines.append("\nthe model itself would write another word here: faithfulness is about that word")
     verb = {True: "another word", False: "the same word"}
     count, strongest = len(result.features), result.strongest
     lines += [

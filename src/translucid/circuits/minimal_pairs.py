@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.table import Table
 
 from translucid.circuits.faithfulness import TOP, Faithfulness
-from translucid.circuits.graph import attribution_graph
+from translucid.circuits.graph import AttributionGraph, attribution_graph
 from translucid.circuits.transcoder import Transcoder
 from translucid.data.readers.corpus import read_lines
 from translucid.ground.console import table_of
@@ -34,6 +34,8 @@ class MinimalPair(NamedTuple):
     kind: str = "pairs"
     target: str | None = None
     """A translation of CLEAN that contains A; the model's own by default."""
+    position: int | None = None
+    """The position of A among the words of the translation; by default, the first A."""
 
 
 class PairResult(NamedTuple):
@@ -70,24 +72,35 @@ def measure(
     pairs: Sequence[MinimalPair],
     on_done: Callable[[int], None] | None = None,
 ) -> tuple[list[PairResult], int]:
-    """Return the results of the pairs, and the number of those whose translation lacks A or tells nothing apart.
+    """Return the results of the pairs, and the number of those of which the model does not write A.
 
     `on_done` is called with 1 after each pair.
     """
     results, left_out = [], 0
     for pair in pairs:
         try:
-            a, b = pair.words
-            graph = attribution_graph(translator, transcoders, pair.clean, a, instead_of=b, target=pair.target)
+            graph = graph_of(translator, transcoders, pair)
         except UserError:
+            graph = None
+        if graph is None or graph.faithfulness is None or not graph.faithfulness.written:
             left_out += 1
         else:
-            if graph.faithfulness is not None:
-                becomes_other = graph.faithfulness.top.changed and graph.faithfulness.top.logit < 0
-                results.append(PairResult(pair, graph.faithfulness, becomes_other))
+            becomes_other = graph.faithfulness.top.changed and graph.faithfulness.top.logit < 0
+            results.append(PairResult(pair, graph.faithfulness, becomes_other))
         if on_done:
             on_done(1)
     return results, left_out
+
+
+def graph_of(translator: Translator, transcoders: Mapping[str, Transcoder], pair: MinimalPair) -> AttributionGraph:
+    """Return the graph of A instead of B.
+
+    Raises:
+        UserError: the translation lacks A.
+    """
+    a, b = pair.words
+    word = a if pair.position is None else pair.position
+    return attribution_graph(translator, transcoders, pair.clean, word, instead_of=b, target=pair.target)
 
 
 class Row(NamedTuple):

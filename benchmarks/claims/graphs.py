@@ -58,8 +58,8 @@ ANTECEDENTS = (("boys", "girls"), ("men", "women"), ("brothers", "sisters"), ("s
 STATES = {"tired": "cansad", "sick": "enferm", "busy": "ocupad"}
 HINDERED = ("can't watch movies", "can't go to the beach", "would like to buy a hat", "want to read books")
 RANKINGS: dict[str, Callable[[GraphNode], float]] = {
-    "direct effect": lambda node: node.effect,
     "effect through all paths": lambda node: node.total,
+    "direct effect": lambda node: node.effect,
     "influence": lambda node: node.influence,
 }
 SIZES = (5, 10, 20)
@@ -205,11 +205,21 @@ def strongest(case: Case, ranking: str, size: int) -> list[Node]:
     return [node.part for node in sorted(features, key=lambda node: -RANKINGS[ranking](node))[:size]]
 
 
-def best_ranking(cases: Sequence[Case]) -> tuple[str, dict[str, float]]:
-    """Return the ranking whose five strongest features change the word most often, and the shares of all rankings."""
+def lost(case: Case, outcome: Outcome) -> float:
+    """Return the share of the logit that is lost."""
+    return (case.graph.logit - outcome.logit) / max(abs(case.graph.logit), 1e-9)
+
+
+def best_ranking(cases: Sequence[Case]) -> tuple[str, dict[str, tuple[float, float]]]:
+    """Return the ranking whose five strongest features change the word most often, or else take most of the logit.
+
+    Also return both shares for each ranking.
+    """
     shares = {}
     for ranking in RANKINGS:
-        shares[ranking] = fmean(case.ablated([strongest(case, ranking, 5)])[0].changed for case in cases)
+        results = [case.ablated([strongest(case, ranking, 5)])[0] for case in cases]
+        losses = [lost(case, result) for case, result in zip(cases, results, strict=True)]
+        shares[ranking] = fmean(result.changed for result in results), fmean(losses)
     return max(shares, key=lambda ranking: shares[ranking]), shares
 
 
@@ -224,60 +234,54 @@ def features_of_kind(cases: Sequence[Case], kind: str) -> list[str]:
     return sorted(totals, key=lambda name: -totals[name])[:5]
 
 
-class Figures(NamedTuple):
-    """Shares of pairs in which the word changes, and logits."""
+SETS = (
+    *(f"{size} strongest" for size in SIZES),
+    *("random", "most active", "5 of the kind", "random instead of these", "whole graph", "all features"),
+)
+"""What is ablated."""
 
-    own: dict[int, float]
-    """Without the strongest features of the graph, by their number."""
+
+class Figures(NamedTuple):
+    """Means over pairs."""
+
+    changed: list[float]
+    """The share of pairs in which the word changes, for each of `SETS`."""
+    lost: list[float]
+    """The share of the logit that is lost, for each of `SETS`."""
     preferred: float
-    """In which B is preferred without the five strongest."""
-    random: float
-    most_active: float
-    of_kind: float
-    """Without the five features of the kind."""
-    random_of_kind: float
-    whole_graph: float
-    """Without all features of the graph."""
-    all_features: float
-    """Without all active features of the sentence."""
+    """The share of pairs in which B is preferred without the five strongest."""
     unablated: float
-    """The share of errors, tokens, positions and biases in the logit, if it is counted by magnitude."""
+    """The share of errors, tokens, positions and biases in the logit, counted by magnitude."""
     freezing: float
+    """How far the logit is from that which the held model predicts, as a share of the logit."""
 
 
 def figures_of(cases: Sequence[Case], ranking: str, of_kind: Mapping[str, Sequence[str]]) -> Figures:
-    rows = []
+    changed, losses, rest = [], [], []
     for case in cases:
         nodes = case.parts.nodes
         top = strongest(case, ranking, 5)
         fixed = [node for node in nodes if node.name in of_kind[case.pair.kind]]
         graph = [node.part for node in case.graph.nodes if node.part.kind == "feature"]
         everything = [node for node in nodes if node.kind == "feature"]
-        sets = [strongest(case, ranking, size) for size in SIZES]
-        sets += [most_active(nodes, top), fixed, graph, everything]
-        draws, fixed_draws = others(nodes, top), others(nodes, fixed)
-        results = case.ablated([*sets, *draws, *fixed_draws])
-        own, (active, kind, whole, complete) = results[: len(SIZES)], results[len(SIZES) : len(sets)]
-        random, random_kind = results[len(sets) : len(sets) + len(draws)], results[len(sets) + len(draws) :]
+        groups = [[strongest(case, ranking, size)] for size in SIZES]
+        groups += [others(nodes, top), [most_active(nodes, top)], [fixed], others(nodes, fixed), [graph], [everything]]
+        results = iter(case.ablated([nodes for group in groups for nodes in group]))
+        means = []
+        for group in groups:
+            outcomes_of_group = list(islice(results, len(group)))
+            share = fmean(outcome.changed for outcome in outcomes_of_group)
+            means.append((share, fmean(lost(case, outcome) for outcome in outcomes_of_group), outcomes_of_group[0]))
+        changed.append([share for share, _, _ in means])
+        losses.append([loss for _, loss, _ in means])
         faithfulness, effects = case.graph.faithfulness, case.graph.by_kind
         assert faithfulness is not None
         magnitude = sum(map(abs, effects.values())) + abs(case.graph.bias)
-        rows.append(
-            (
-                *(outcome.changed for outcome in own),
-                own[0].changed and own[0].logit < 0,
-                fmean(outcome.changed for outcome in random),
-                active.changed,
-                kind.changed,
-                fmean(outcome.changed for outcome in random_kind),
-                whole.changed,
-                complete.changed,
-                1 - abs(effects.get("feature", 0.0)) / magnitude,
-                abs(faithfulness.predicted - faithfulness.top.logit) / max(abs(case.graph.logit), 1e-9),
-            )
-        )
-    means = [fmean(column) for column in zip(*rows, strict=True)]
-    return Figures(dict(zip(SIZES, means, strict=False)), *means[len(SIZES) :])
+        error = abs(faithfulness.predicted - faithfulness.top.logit) / max(abs(case.graph.logit), 1e-9)
+        preferred = means[0][0] and means[0][2].logit < 0
+        rest.append((preferred, 1 - abs(effects.get("feature", 0.0)) / magnitude, error))
+    columns = [[fmean(column) for column in zip(*rows, strict=True)] for rows in (changed, losses, rest)]
+    return Figures(columns[0], columns[1], *columns[2])
 
 
 def agreement(translator: Translator, cases: Sequence[Case]) -> tuple[float, float, int]:
@@ -375,26 +379,28 @@ def section(translator: Translator, dictionary: Dictionary, pairs: Sequence[Mini
     kinds = list(dict.fromkeys(pair.kind for pair in pairs))
     of_kind = {kind: features_of_kind(choosing, kind) for kind in kinds}
     groups = {kind: [case for case in measuring if case.pair.kind == kind] for kind in kinds} | {"all": measuring}
-    rows = []
+    changed, losses = [], []
     for kind, group in groups.items():
-        if not group:
-            continue
-        f = figures_of(group, ranking, of_kind)
-        figures = [*f.own.values(), f.preferred, f.random, f.most_active, f.of_kind, f.random_of_kind]
-        figures += [f.whole_graph, f.all_features]
-        rows.append([kind, str(len(group)), *map(percent, figures), percent(f.unablated), percent(f.freezing)])
-    head = ["kind", "pairs", "5 strongest", "10", "20", "B preferred", "random", "most active", "5 of the kind"]
-    head += ["random", "whole graph", "all features", "not ablated", "error of freezing"]
+        if group:
+            f = figures_of(group, ranking, of_kind)
+            changed.append([kind, str(len(group)), *map(percent, (*f.changed, f.preferred))])
+            losses.append([kind, str(len(group)), *map(percent, (*f.lost, f.unablated, f.freezing))])
+    head = ["kind", "pairs", *SETS]
     same, correlation, number = agreement(translator, measuring)
-    tried = ", ".join(f"{name} {percent(share)} %" for name, share in shares.items())
+    tried = "; ".join(f"{name} {percent(a)} %, {percent(b)} %" for name, (a, b) in shares.items())
     return f"""## Seed {translator.configuration.training.seed}
 
-{len(cases)} pairs are right, of which {len(choosing)} choose. Of the rankings ({tried} of these change the word),
-*{ranking}* is chosen.
+{len(cases)} pairs are right, of which {len(choosing)} choose. Of the rankings (pairs in which the word changes, and logit
+lost: {tried}), *{ranking}* is chosen.
 
-{table(head, rows)}
+Pairs in which the word changes without some features, %; *B preferred*: A and B change places without the five strongest.
+
+{table([*head, "B preferred"], changed)}
+The part of the logit that is lost, %:
+
+{table([*head, "not ablated", "error of freezing"], losses)}
 *Not ablated* is the part of the logit that comes from errors, tokens, positions and biases; *error of freezing*, how
-far the logit without the five strongest is from the one that the held model predicts, in per cent of the logit.
+far the logit without the five strongest is from the one that the held model predicts.
 
 **Agreement with patching** ([claim 17](17-gender.md)): in {number} pairs of as many words, the source word with the
 greatest effect in the graph is the one whose encoder states carry most in {percent(same)} %; the mean correlation over

@@ -80,6 +80,7 @@ def graph(
     from translucid.circuits.dictionary import Dictionary
     from translucid.circuits.graph import attribution_graph
     from translucid.circuits.graph_view import figures, terminal_view
+    from translucid.circuits.labels import Meanings
     from translucid.circuits.linear import sublayers_of
     from translucid.circuits.saved_graph import save_graph
 
@@ -92,7 +93,10 @@ def graph(
     refuse_file_names([text] if text else [])
     translator = translator_of(run, languages, asked.device, "torch")
     sublayers_of(translator.model)
-    transcoders = Dictionary.load(run).to(translator.device).transcoders
+    dictionary = Dictionary.load(run)
+    meanings = Meanings.load(run, dictionary)
+    labels = {name: str(meaning) for name, meaning in meanings.features.items()} if meanings else {}
+    transcoders = dictionary.to(translator.device).transcoders
     console = Console()
     if asked.pairs:
         _print_pairs(translator, transcoders, asked.pairs, as_json=output.as_json)
@@ -107,11 +111,11 @@ def graph(
     )
     saved = []
     if output.save:
-        saved = save_graph(result, output.save, figures(result), model=run.name)
+        saved = save_graph(result, output.save, figures(result), labels, run.name)
     if output.as_json:
         print_json(result.to_json())
         return
-    console.print(terminal_view(result))
+    console.print(terminal_view(result, labels, console.width))
     for file in saved:
         console.print(f"\nsaved: {file}", soft_wrap=True)
 

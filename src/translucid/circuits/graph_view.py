@@ -4,42 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from translucid.circuits.drawing import caption, title
 from translucid.circuits.graph import AttributionGraph, Edge
 from translucid.decoding.hypothesis import percent
-from translucid.inspection.rendering.terminal import bar
+from translucid.ground.console import table_of
 
 SOURCES = 3
 """The number of nodes that are listed as the origin of another."""
 
 
-def terminal_view(graph: AttributionGraph, labels: Mapping[str, str] | None = None) -> RenderableType:
+def terminal_view(graph: AttributionGraph, labels: Mapping[str, str] | None = None, width: int = 120) -> RenderableType:
     """Return the nodes as a table, the output first, and the figures below it."""
     labels = labels or {}
-    table = Table(box=None, pad_edge=False)
-    for column in ("node", "at"):
-        table.add_column(column)
-    for column in ("effect", "all paths"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for column in ("influence", "comes from"):
-        table.add_column(column)
+    table = table_of("node", "at", figures=("effect", "all paths", "influence"))
+    if meanings := any(node.part.name in labels for node in graph.nodes):
+        table.add_column("meaning", no_wrap=True)
+    table.add_column("comes from", no_wrap=True)
     incoming: dict[int | None, list[Edge]] = {}
     for edge in graph.edges:
         incoming.setdefault(edge.target, []).append(edge)
-    largest = max((node.influence for node in graph.nodes), default=1.0)
-    origin = _origin(graph, incoming.get(None, []), labels)
-    table.add_row(Text(title(graph), "bold"), "", f"{graph.logit:+.2f}", "", "", origin)
+    origin = _origin(graph, incoming.get(None, []))
+    empty = ("",) if meanings else ()
+    table.add_row(Text(title(graph), "bold"), "", f"{graph.logit:+.2f}", "", "", *empty, origin)
     for number in reversed(range(len(graph.nodes))):
         node = graph.nodes[number]
-        name = _name(graph, number, labels)
-        cells = Text(f"{node.effect:+.2f}"), Text(f"{node.total:+.2f}")
-        influence = Text(f"{bar(node.influence / largest * 0.5)} {percent(node.influence)}", "cyan")
-        origin = _origin(graph, incoming.get(number, []), labels)
-        table.add_row(Text(name), Text(_token(node.token)), *cells, influence, origin)
+        name, token = Text(node.part.name), Text(_token(node.token), "bold")
+        cells = [f"{node.effect:+.2f}", f"{node.total:+.2f}", percent(node.influence)]
+        if meanings:
+            cells.append(labels.get(node.part.name, ""))
+        table.add_row(name, token, *cells, _origin(graph, incoming.get(number, [])))
+    # A narrow terminal cuts off where nodes come from, and nothing else.
+    for column in table.columns[:-1]:
+        column.no_wrap = True
+        column.width = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
+        width -= column.width + 2
+    table.columns[-1].width = max(width, 12)
     return Group(table, Text(), Text(figures(graph)))
 
 
@@ -84,20 +87,14 @@ def _unablated(graph: AttributionGraph) -> float:
     return sum(effect for kind, effect in graph.by_kind.items() if kind != "feature")
 
 
-def _name(graph: AttributionGraph, number: int, labels: Mapping[str, str]) -> str:
-    node = graph.nodes[number]
-    label = labels.get(node.part.name)
-    return f"{node.part.name} ({label})" if label else node.part.name
-
-
-def _origin(graph: AttributionGraph, edges: list[Edge], labels: Mapping[str, str]) -> Text:
+def _origin(graph: AttributionGraph, edges: list[Edge]) -> Text:
     """Return the strongest edges into a node as text."""
     strongest = sorted(edges, key=lambda edge: -edge.share)[:SOURCES]
     names = []
     for edge in strongest:
         node = graph.nodes[edge.source]
         sign = "" if edge.effect > 0 else "−"
-        what = caption(node, labels) if node.part.kind != "token" else ""
+        what = caption(node, {}) if node.part.kind != "token" else ""
         what = what or {"encoder": "source", "decoder": "prefix"}[node.part.side]
         names.append(f"{sign}{what} {_token(node.token)} {percent(edge.share)}")
     return Text(", ".join(names), "dim")

@@ -60,7 +60,9 @@ def save_graph(
 
 def page(graph: AttributionGraph, figures: str = "", labels: Mapping[str, str] | None = None) -> str:
     """Return the graph as a page in one file, which needs no network."""
-    record = {**graph.to_json(), "svg": draw(graph, labels, standalone=False)}
+    names = {node.part.name for node in graph.nodes}
+    shown = {name: label for name, label in (labels or {}).items() if name in names}
+    record = {**graph.to_json(), "svg": draw(graph, labels, standalone=False), "labels": shown}
     body = f"""<main>
 <h1>{escape(title(graph))}</h1>
 <p>{escape(graph.text)}<br>{escape(graph.translation)}</p>

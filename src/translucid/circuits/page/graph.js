@@ -88,7 +88,7 @@ export function showGraph(container, graph, options = {}) {
     actions.append(pinButton);
     if (name !== "logit") {
       const node = graph.nodes[Number(name)];
-      const label = options.labels?.[node.name];
+      const label = (options.labels ?? graph.labels)?.[node.name];
       if (label) parts.push(element("p", { textContent: label }));
       parts.push(facts(node));
       if (node.kind === "feature") {

@@ -390,10 +390,10 @@ def section(translator: Translator, dictionary: Dictionary, pairs: Sequence[Mini
     tried = "; ".join(f"{name} {percent(a)} %, {percent(b)} %" for name, (a, b) in shares.items())
     return f"""## Seed {translator.configuration.training.seed}
 
-{len(cases)} pairs are right, of which {len(choosing)} choose. Of the rankings (pairs in which the word changes, and logit
-lost: {tried}), *{ranking}* is chosen.
+{len(cases)} pairs are right, of which {len(choosing)} choose. Of the rankings (pairs in which the word changes, and
+logit lost: {tried}), *{ranking}* is chosen.
 
-Pairs in which the word changes without some features, %; *B preferred*: A and B change places without the five strongest.
+Pairs in which the word changes without some features, %; *B preferred*: it is, without the five strongest.
 
 {table([*head, "B preferred"], changed)}
 The part of the logit that is lost, %:

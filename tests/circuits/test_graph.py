@@ -13,7 +13,7 @@ from translucid import Translator
 from translucid.circuits.drawing import draw
 from translucid.circuits.graph import ask, attribution_graph
 from translucid.circuits.graph_view import figures, terminal_view
-from translucid.circuits.minimal_pairs import MinimalPair, measure, read_minimal_pairs, rows
+from translucid.circuits.minimal_pairs import MinimalPair, measure, read_minimal_pairs, rows, to_json, view
 from translucid.circuits.saved_graph import circuit_tracer, page
 from translucid.cli.main import run as call
 from translucid.ground.console import Console
@@ -126,6 +126,8 @@ def test_the_command(run, tmp_path, capsys):
 
 
 def test_minimal_pairs(run, translator, dictionary, tmp_path, capsys):
+    (el,) = translator.tokenizer.encode_target(["el"])
+    translator.model.output.bias.data[el[0]] += 100  # an untrained model would not write it
     pair = MinimalPair(TEXT, "I like music.", ("el", "la"), "gender", TARGET)
     missing = pair._replace(words=("un", "una"))
     results, left_out = measure(translator, dictionary.transcoders, [pair, missing, pair._replace(kind="other")])
@@ -133,12 +135,14 @@ def test_minimal_pairs(run, translator, dictionary, tmp_path, capsys):
     assert [row.kind for row in rows(results)] == ["gender", "other", "all"]
     assert rows(results)[-1].pairs == 2
     assert rows(results)[0].top == results[0].faithfulness.top.changed
+    assert to_json(rows(results), 1)["left_out"] == 1
+    Console(width=160).print(view(rows(results), 1))
+    assert "gender" in capsys.readouterr().out
     file = tmp_path / "pairs.tsv"
-    word = translator.translate(TEXT, split=False).text.split()[0]
-    file.write_text(f"{TEXT}\tI like music.\t{word}/la\n")
-    assert read_minimal_pairs(file)[0].words == (word, "la")
-    assert call(["graph", str(run), "--pairs", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0]["pairs"] == 1
+    file.write_text(f"{TEXT}\tI like music.\tel/la\n")
+    assert read_minimal_pairs(file)[0].words == ("el", "la")
+    assert call(["graph", str(run), "--pairs", str(file)]) == 2
+    assert "none of the words" in capsys.readouterr().err
     file.write_text("a\tb\tc\n")
     with pytest.raises(UserError, match=r"pairs\.tsv:1"):
         read_minimal_pairs(file)

@@ -128,7 +128,7 @@ def _print_pairs(translator: Translator, transcoders: Mapping[str, Transcoder], 
     with progress_bar(Console(stderr=True), "graphs", len(pairs)) as advance:
         results, left_out = measure(translator, transcoders, pairs, advance)
     if not results:
-        raise UserError("the translations have none of the words", file=file, fix="A is a word of CLEAN's translation.")
+        raise UserError("the model writes none of the words", file=file, fix="A is a word of CLEAN's translation.")
     table = rows(results)
     if as_json:
         print_json(to_json(table, left_out))

@@ -18,6 +18,7 @@ from translucid.api.translator import Translator
 from translucid.captions.scenes import generate as generate_scenes
 from translucid.captions.scenes.painting import paint
 from translucid.captions.scenes.scene import COMMON
+from translucid.circuits.contexts import find_contexts
 from translucid.circuits.dictionary import Dictionary, DictionaryConfiguration, sublayers_of
 from translucid.circuits.transcoder import Transcoder
 from translucid.cli import main
@@ -248,6 +249,9 @@ def run_with_features(run, made_once):
         for name, sublayer in sublayers_of(translator.model).items():
             transcoders[name] = Transcoder.of_neurons(sublayer, 64, 8).requires_grad_(False)
         digest = translator.loaded.folder.model_digest()
-        Dictionary(transcoders, DictionaryConfiguration(digest, 2, 8, 0, 1, ("text.tsv",), 0)).save(folder)
+        dictionary = Dictionary(transcoders, DictionaryConfiguration(digest, 2, 8, 0, 1, ("text.tsv",), 0))
+        dictionary.save(folder)
+        pairs = [(pair.source, pair.target) for pair in generate(40, max_words=8)]
+        find_contexts(translator, dictionary, pairs, console=Console(quiet=True)).save(folder)
 
     return made_once("features", fill) / run.name

@@ -1,12 +1,16 @@
 """The routes of features and graphs return the library's results, and have the limits of all inspections."""
 
+import shutil
+
 import pytest
 import torch
 
 from translucid.api.translator import Translator
+from translucid.circuits.cards import card_of
 from translucid.circuits.dictionary import Dictionary
 from translucid.circuits.features import features_of
 from translucid.circuits.graph import attribution_graph
+from translucid.circuits.labels import Meaning, Meanings, Unit
 from translucid.circuits.steering import Change, Steering
 from translucid.models.kinds import inspector_tabs
 
@@ -47,6 +51,27 @@ def test_features_are_those_of_the_library(client, translator, dictionary):
     assert strongest[0]["value"] > strongest[-1]["value"] > 0
 
 
+def test_a_card_is_that_of_the_library(client, translator, dictionary):
+    name = client.post("/features", json=REQUEST).json()["tokens"][0]["features"]["encoder.0"][0]["feature"]
+    fields = {"feature": name, "source": "en", "target": "es"}
+    answer, card = client.post("/features/card", json=fields).json(), card_of(translator, dictionary, name)
+    assert {key: answer[key] for key in card.to_json()} == card.to_json() and answer["facts"] == card.facts
+    assert len(answer["contexts"]) > 1 and answer["linked"] == "translated as"
+
+
+def test_labels_are_those_that_were_measured(serve, run_with_features, dictionary, tmp_path):
+    folder = shutil.copytree(run_with_features, tmp_path / "labeled")
+    name = features_of(Translator.load(folder, "cpu", "torch"), PAIR["q"]).tokens[0].strongest["encoder.0"][0][0]
+    unit = Unit(str(name), 1, 0.0, 0.9, 64)
+    meaning = Meaning("encoder.0", "number", "singular", 60, 100, 0.5, {"feature": unit})
+    Meanings(dictionary.digest, [meaning], {str(name): meaning}).save(folder)
+    client = serve(str(folder))
+    (first, *_) = client.post("/features", json=REQUEST).json()["tokens"][0]["features"]["encoder.0"]
+    assert (first["feature"], first["label"]) == (str(name), "number singular")
+    fields = {"feature": str(name), "source": "en", "target": "es"}
+    assert client.post("/features/card", json=fields).json()["label"].startswith("number singular (F1 0.90")
+
+
 def test_a_steered_translation_is_that_of_the_library(client, translator, dictionary):
     """The barely trained model depends on its last features most."""
     names = [f"decoder.1.feature.{number}" for number in range(32)]
@@ -63,6 +88,7 @@ def test_graphs_are_those_of_the_library(client, translator, dictionary):
         translator, dictionary.transcoders, PAIR["q"], 2, instead_of="la", target=PAIR["translation"]
     )
     picture, figures = answer.pop("svg"), answer.pop("figures")
+    assert answer.pop("labels") == {}
     assert answer == graph.to_json() and "logit of" in figures
     assert picture.count('data-node="') == len(graph.nodes) + 1 and "<style>" not in picture
 
@@ -104,6 +130,8 @@ def test_ablation_at_a_position_recomputes_the_model(client, translator, diction
     [
         ("features", {"translation": " "}),
         ("features", {"q": "a" * 501}),
+        ("features/card", {}),
+        ("features/card", {"feature": "decoder.1.feature.64"}),
         ("features/steer", {}),
         ("features/steer", {"features": []}),
         ("features/steer", {"features": ["decoder.1.feature.3"]}),

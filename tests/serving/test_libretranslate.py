@@ -280,6 +280,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/patch": [common | {"model", "translation", "other", "words"}] * 3,
         "/layers": [common | {"model", "translation"}] * 3,
         "/features": [common | {"model", "translation"}] * 3,
+        "/features/card": [{"feature", "source", "target", "model", "api_key"}] * 3,
         "/features/steer": [common | {"model", "features"}] * 3,
         "/graph": [common | contrast | {"model", "translation"}] * 3,
         "/graph/ablate": [common | contrast | {"model", "translation", "features"}] * 3,

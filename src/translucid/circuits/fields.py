@@ -6,7 +6,15 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from translucid.serving.requests import MAX_WORD_POSITION, Contrasted, WholeNumber, are_texts, refused
+from translucid.serving.requests import (
+    MAX_WORD_POSITION,
+    Contrasted,
+    Fields,
+    ModelName,
+    WholeNumber,
+    are_texts,
+    refused,
+)
 from translucid.serving.routes.inspection_fields import LayersFields, SentenceFields
 
 MOST = 32
@@ -22,6 +30,18 @@ def _names(value: Any) -> list[str]:
 
 class FeaturesFields(LayersFields):
     """Return the strongest features of each token of a sentence and its translation."""
+
+
+class CardFields(Fields):
+    """Return what is known of a feature: its strongest contexts, the pieces that it promotes, its label."""
+
+    tag: ClassVar = "looking inside"
+    example: ClassVar = {"feature": "decoder.1.feature.412", "source": "en", "target": "es"}
+
+    feature: Annotated[str, Field(max_length=100)]
+    source: Annotated[str, Field(description="a language code")]
+    target: str
+    model: ModelName = ""
 
 
 class SteerFields(SentenceFields):

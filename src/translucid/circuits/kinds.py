@@ -6,6 +6,7 @@ _ROUTES, _FIELDS = "translucid.circuits.routes:CircuitRoutes", "translucid.circu
 CIRCUITS = Extension(
     routes={
         "POST /features": (f"{_ROUTES}.features", f"{_FIELDS}:FeaturesFields"),
+        "POST /features/card": (f"{_ROUTES}.card", f"{_FIELDS}:CardFields"),
         "POST /features/steer": (f"{_ROUTES}.steer", f"{_FIELDS}:SteerFields"),
         "POST /graph": (f"{_ROUTES}.graph", f"{_FIELDS}:GraphFields"),
         "POST /graph/ablate": (f"{_ROUTES}.ablate", f"{_FIELDS}:AblateFields"),

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from fastapi.responses import Response
 
 from translucid.api.translator import Translator
-from translucid.circuits.dictionary import FILE, Dictionary
+from translucid.circuits.cards import card_of
+from translucid.circuits.contexts import Contexts
+from translucid.circuits.dictionary import Dictionary
 from translucid.circuits.drawing import draw
 from translucid.circuits.faithfulness import outcomes
 from translucid.circuits.features import features_of
-from translucid.circuits.fields import AblateFields, FeaturesFields, GraphFields, SteerFields
+from translucid.circuits.fields import AblateFields, CardFields, FeaturesFields, GraphFields, SteerFields
 from translucid.circuits.graph import WordQuestion, ask, attribution_graph
 from translucid.circuits.graph_view import figures
+from translucid.circuits.labels import Meanings
 from translucid.circuits.nodes import Node
 from translucid.circuits.page_files import has_dictionary
 from translucid.circuits.steering import Steering, parse_changes
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import CIRCUITS
+from translucid.serving.catalog import ServedPivot
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.requests import Call, Handlers
@@ -37,10 +43,33 @@ class CircuitRoutes(Handlers):
         translator = find_model(self.context, fields).translator
 
         def answer() -> Response:
-            dictionary = dictionary_of(translator)
-            result = features_of(translator, fields.q, fields.translation, dictionary=dictionary)
+            known = known_of(translator)
+            result = features_of(translator, fields.q, fields.translation, dictionary=known.dictionary)
             tokens = [token.to_json() for token in result.tokens]
-            return rendered({"sublayers": dictionary.sublayers, "tokens": tokens})
+            for token in tokens:
+                for active in chain.from_iterable(token["features"].values()):
+                    if label := known.labels.get(active["feature"]):
+                        active["label"] = label
+            return rendered({"sublayers": known.dictionary.sublayers, "tokens": tokens})
+
+        return await call.task.run(answer)
+
+    async def card(self, call: Call[CardFields]) -> Response:
+        """Return what is known of a feature."""
+        fields = call.fields
+        served = self.context.catalog.find(fields.source, fields.target, fields.model or None)
+        if isinstance(served, ServedPivot):
+            raise ApiError(400, "Invalid request: features are those of one model")
+        translator = served.translator
+
+        def answer() -> Response:
+            known = known_of(translator)
+            if known.contexts is None:
+                what = "the contexts of this dictionary are not known; translucid features RUN --card finds them"
+                raise ApiError(400, f"Invalid request: {what}")
+            dictionary, contexts, meanings = known
+            card = card_of(translator, dictionary, fields.feature, contexts=contexts, meanings=meanings)
+            return rendered({**card.to_json(), "label": card.label, "facts": card.facts, "linked": card.linked})
 
         return await call.task.run(answer)
 
@@ -51,7 +80,7 @@ class CircuitRoutes(Handlers):
         call.task.count(served, [fields.q])
 
         def answer() -> Response:
-            dictionary = dictionary_of(served.translator)
+            dictionary = known_of(served.translator).dictionary
             steering = Steering(dictionary, parse_changes(dictionary, fields.features))
             steered = served.translator.with_interventions(steering)
             return rendered({"text": steered.translate(fields.q, split=False).text})
@@ -64,17 +93,19 @@ class CircuitRoutes(Handlers):
         translator = find_model(self.context, fields).translator
 
         def answer() -> Response:
-            dictionary = dictionary_of(translator)
+            known = known_of(translator)
             graph = attribution_graph(
                 translator,
-                dictionary.transcoders,
+                known.dictionary.transcoders,
                 fields.q,
                 fields.word,
                 instead_of=fields.instead_of or None,
                 target=fields.translation,
             )
-            picture = draw(graph, standalone=False)
-            return rendered({**graph.to_json(), "svg": picture, "figures": figures(graph)})
+            names = {node.part.name for node in graph.nodes} & known.labels.keys()
+            labels = {name: known.labels[name] for name in sorted(names)}
+            picture = draw(graph, labels, standalone=False)
+            return rendered({**graph.to_json(), "svg": picture, "figures": figures(graph), "labels": labels})
 
         return await call.task.run(answer)
 
@@ -84,7 +115,7 @@ class CircuitRoutes(Handlers):
         translator = find_model(self.context, fields).translator
 
         def answer() -> Response:
-            dictionary = dictionary_of(translator)
+            dictionary = known_of(translator).dictionary
             asked = ask(translator, fields.q, fields.word, fields.instead_of or None, fields.translation)
             nodes = [_node(text, dictionary, asked) for text in fields.features]
             logit, (outcome,) = outcomes(asked.question, dictionary.transcoders, [nodes])
@@ -102,22 +133,37 @@ class CircuitRoutes(Handlers):
         return await call.task.run(answer)
 
 
-def dictionary_of(translator: Translator) -> Dictionary:
-    """Return the dictionary of a translator's run, read once.
+class Known(NamedTuple):
+    """What is known of the features of a run."""
+
+    dictionary: Dictionary
+    contexts: Contexts | None
+    meanings: Meanings | None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of features by their names."""
+        return {name: str(meaning) for name, meaning in self.meanings.features.items()} if self.meanings else {}
+
+
+def known_of(translator: Translator) -> Known:
+    """Return what is known of the features of a translator's run; its files are read once.
 
     Raises:
-        ApiError: 400, there is none.
+        ApiError: 400, there is no dictionary.
     """
     run = translator.loaded.folder.path
     if not has_dictionary(run):
         raise ApiError(400, "Invalid request: this model has no dictionary of features")
-    file = run / CIRCUITS / FILE
-    return _read(run, file.stat().st_mtime_ns, translator.device)
+    changed = max(file.stat().st_mtime_ns for file in (run / CIRCUITS).iterdir())
+    return _read(run, changed, translator.device)
 
 
 @lru_cache(maxsize=8)
-def _read(run: Path, written: int, device: torch.device) -> Dictionary:
-    return Dictionary.load(run).to(device)
+def _read(run: Path, changed: int, device: torch.device) -> Known:
+    dictionary = Dictionary.load(run)
+    contexts, meanings = Contexts.load(run, dictionary), Meanings.load(run, dictionary)
+    return Known(dictionary.to(device), contexts, meanings)
 
 
 def _node(text: str, dictionary: Dictionary, asked: WordQuestion) -> Node:

@@ -1,6 +1,7 @@
 // The tab "Features": the strongest features of each token. A chosen one is described, and a slider changes the translation.
 
 import { element } from "./elements.js";
+import { showCard } from "./feature_card.js";
 import { loadStyle } from "./page_elements.js";
 import { addRovingTabindex } from "./roving.js";
 import { diffWords, markWords } from "./word_diff.js";
@@ -83,10 +84,11 @@ class FeatureView {
       for (const chip of chips) chip.ariaPressed = `${name === feature}`;
     }
     this.inspector.server.place.node = feature;
-    const steering = element("div", {});
+    const [steering, card] = [element("div", {}), element("div", { className: "card" })];
     const title = element("h3", { textContent: feature });
-    this.details.replaceChildren(title, steering);
+    this.details.replaceChildren(title, steering, card);
     showSlider(this.inspector, steering, feature);
+    showCard(this.inspector, card, feature);
   }
 }
 

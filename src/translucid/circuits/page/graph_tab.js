@@ -2,6 +2,7 @@
 
 import { createRetryButton, element, isolateText, svgElement } from "./elements.js";
 import { createContrastForm } from "./explanations.js";
+import { showCard } from "./feature_card.js";
 import { showGraph } from "./graph.js";
 import { loadStyle } from "./page_elements.js";
 import { pythonString } from "./python_code.js";
@@ -90,11 +91,13 @@ class GraphView {
     const details = element("details", {}, element("summary", { textContent: "Figures" }), figures);
     container.replaceChildren(view, details);
     showGraph(view, graph, {
+      labels: graph.labels,
       chosen: this.node,
       onChoose: (node) => {
         inspector.server.place.node = node ? node.name : "";
       },
       actions: [
+        { label: "Card", run: (node, output) => showCard(inspector, output, node.name) },
         { label: "Ablate it here", run: (node, output) => this.ablate(question, node, output) },
         { label: "Translate without it", run: (node, output) => this.translateWithout(node, output) },
       ],
@@ -103,7 +106,7 @@ class GraphView {
     inspector.exported = {
       name: "graph",
       svg: () => standaloneGraph(view.querySelector("svg")),
-      data: () => ({ ...graph, svg: undefined, figures: undefined }),
+      data: () => ({ ...graph, svg: undefined, figures: undefined, labels: undefined }),
       code: () => graphCode(inspector.codeArguments(), question),
     };
     inspector.showExportMenu();

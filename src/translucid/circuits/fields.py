@@ -50,7 +50,7 @@ class SteerFields(SentenceFields):
     example: ClassVar = {**SentenceFields.example, "features": ["decoder.1.feature.412=3x"]}
 
     features: Annotated[list[str], BeforeValidator(_names), WithJsonSchema(_TEXTS)] = Field(
-        description="as of translate --feature: NAME=0, NAME=2.5 or NAME=3x"
+        description="changes of features: NAME=0, NAME=2.5 or NAME=3x"
     )
 
 

@@ -69,7 +69,7 @@ def draw(graph: AttributionGraph, labels: Mapping[str, str] | None = None, *, st
         if row.endswith("input"):
             for x, token in columns[row]:
                 parts.append(
-                    f'<text x="{x:.0f}" y="{y + 16:.0f}" class="token" text-anchor="middle">{escape(token)}</text>'
+                    f'<text x="{x:.0f}" y="{y + 16:.0f}" class="word" text-anchor="middle">{escape(token)}</text>'
                 )
     output = Place(width / 2, height - 30 - ROW * len(rows) - 20, 8 * CELL + CELL * cell_len(title(graph)))
     parts += _edges(graph, places, output)

@@ -4,7 +4,8 @@ import { element, formatSigned } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 const LISTED = 6; // edges in each list
-const HELP = "Click a node, or move with the arrow keys and press Enter; P pins it, Escape leaves it.";
+const HELP =
+  "Blue raises the logit, orange lowers it. Click a node, or move with the arrow keys and press Enter; P pins it, Escape leaves it.";
 
 // Make a drawn graph interactive.
 //
@@ -54,6 +55,8 @@ export function showGraph(container, graph, options = {}) {
   function pin(name) {
     if (!pinned.delete(name)) pinned.add(name);
     update();
+    const button = details.querySelector(".pin");
+    if (button && name === chosen) button.textContent = pinned.has(name) ? "Unpin" : "Pin";
   }
 
   // Show the edges of the chosen node and of pinned ones, and the nodes at their ends.
@@ -80,11 +83,8 @@ export function showGraph(container, graph, options = {}) {
     const parts = [element("h3", { textContent: describeNode(graph, name) })];
     const actions = element("div", { className: "actions" });
     const output = element("div", {});
-    const pinButton = element("button", { type: "button", textContent: pinned.has(name) ? "Unpin" : "Pin" });
-    pinButton.addEventListener("click", () => {
-      pin(name);
-      pinButton.textContent = pinned.has(name) ? "Unpin" : "Pin";
-    });
+    const pinButton = element("button", { type: "button", className: "pin", textContent: pinned.has(name) ? "Unpin" : "Pin" });
+    pinButton.addEventListener("click", () => pin(name));
     actions.append(pinButton);
     if (name !== "logit") {
       const node = graph.nodes[Number(name)];

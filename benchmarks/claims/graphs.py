@@ -174,7 +174,7 @@ class Case(NamedTuple):
     ablated: Callable[[Sequence[Sequence[Node]]], list[Outcome]]
     """A function from sets of features to what the model does without them."""
     right: bool
-    """Whether the model prefers A for CLEAN, and B for OTHER after the same prefix."""
+    """Whether the model writes A for CLEAN, and prefers B for OTHER after the same prefix."""
 
 
 def cases_of(translator: Translator, dictionary: Dictionary, pairs: Sequence[MinimalPair], name: str) -> list[Case]:
@@ -195,7 +195,8 @@ def cases_of(translator: Translator, dictionary: Dictionary, pairs: Sequence[Min
             return outcomes(question, dictionary.transcoders, sets)[1]
 
         written = graph.faithfulness is not None and graph.faithfulness.written
-        cases.append(Case(pair, graph, parts, ablated, written and elsewhere < 0))
+        # The antecedent of "they" is in the prefix, too, which stays.
+        cases.append(Case(pair, graph, parts, ablated, written and (elsewhere < 0 or pair.kind == "they")))
     return cases
 
 
@@ -330,18 +331,17 @@ def main() -> None:
     docs, count = DOCS, arguments.pairs
     if arguments.quick:
         docs, count = arguments.runs[0], 10
-    write("25-graphs.md", page(arguments.runs, minimal_pairs(count)), docs)
+    pairs, sections = minimal_pairs(count), ""
+    for run in arguments.runs:
+        sections += section(Translator.load(run, "cpu", "torch"), Dictionary.load(run), pairs, str(run))
+    write("25-graphs.md", page(pairs, sections), docs)
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def page(runs: Sequence[Path], pairs: Sequence[MinimalPair]) -> str:
-    sections = ""
-    for run in runs:
-        translator, dictionary = Translator.load(run, "cpu", "torch"), Dictionary.load(run)
-        sections += section(translator, dictionary, pairs, str(run))
+def page(pairs: Sequence[MinimalPair], sections: str) -> str:
     examples = ""
     for kind in dict.fromkeys(pair.kind for pair in pairs):
         pair = next(pair for pair in pairs if pair.kind == kind)
@@ -363,8 +363,9 @@ another one.
 {examples}
 Half of the pairs, by a hash of what CLEAN and OTHER have in common, choose how the features of a graph are ranked, and
 five features for each kind, with the greatest mean effect. The tables show the other half, and only pairs in which the
-model writes A for CLEAN and prefers B for OTHER. Shares in per cent. *Random*: as many other active features of the
-same positions and sublayers, mean of 20 draws. *Most active*: those with the greatest values there.
+model writes A for CLEAN and prefers B for OTHER (*they*: only the former, as the antecedent is in the prefix, too).
+*Random*: as many other active features of the same positions and sublayers, mean of 20 draws. *Most active*: those with
+the greatest values there. *Whole graph*: all features of the graph; *all features*: all active ones of the sentence.
 
 {sections}To reproduce: `translucid features RUN --text TRAIN` for both runs, and
 `python benchmarks/claims/graphs.py RUN RUN-2`.

@@ -1,7 +1,7 @@
 """Claim 24: what features mean, measured by labels that are known.
 
     translucid features RUN --text RUN/phrasebook/train.tsv         makes the dictionary of each run
-    python benchmarks/claims/features.py RUN [RUN ...] [--sentences 3000] [--quick]
+    python benchmarks/claims/features.py RUN [RUN ...] [--sentences 2000] [--quick]
 
 On labeled test sentences of the phrasebook: for each value of a label, the F1 of the best feature, neuron, channel of a
 head before W^O, and of a linear probe, beside the F1 of *always*. Each is chosen on one half of the sentences and
@@ -100,7 +100,7 @@ Each value, with the words of the second half; of features also the lowest F1 of
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runs", type=Path, nargs="+")
-    parser.add_argument("--sentences", type=int, default=3000)
+    parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--quick", action="store_true", help="400 sentences, figures not written to docs")
     arguments = parser.parse_args()
     sentences = 400 if arguments.quick else arguments.sentences

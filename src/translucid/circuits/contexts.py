@@ -94,7 +94,7 @@ class Contexts:
         for name in dictionary.sublayers:
             keys |= {f"{name}.{key}" for key in ("values", "pairs", "positions", "shares")}
         if keys != tensors.keys():
-            raise UserError("is damaged or not ours", file=file, fix="Delete it; `--card` makes it again.")
+            raise UserError("is damaged or not ours", file=file, fix="Delete it: the next card makes it again.")
         return contexts
 
 
@@ -183,7 +183,7 @@ def contexts_of(translator: Translator, dictionary: Dictionary, *, console: Cons
         files = dictionary.configuration.text
         if not files:
             what = "has no contexts of features"
-            raise UserError(what, file=folder.path, fix="`translucid features RUN --text FILES` finds them.")
+            raise UserError(what, file=folder.path, fix="Find them with `learn_features`.")
         contexts = find_contexts(
             translator, dictionary, text_pairs(translator, files, console=console), console=console
         )

@@ -121,7 +121,7 @@ class Meanings:
             features = {name: _meaning(row) for name, row in facts["features"].items()}
             meanings = cls(facts["dictionary"], rows, features)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError("is damaged or not ours", file=file, fix="Delete it; --labels measures again.") from error
+            raise UserError("is damaged or not ours", file=file, fix="Delete it, and measure again.") from error
         return meanings if meanings.dictionary == dictionary.digest else None
 
     def to_json(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _meaning(row: Mapping[str, Any]) -> Meaning:
 
 
 def read_labeled(file: Path) -> list[LabeledPair]:
-    """Read pairs with labels, as `translucid data phrasebook --labels` writes them.
+    """Read pairs with labels, as those of the phrasebook.
 
     Raises:
         UserError: a line has no labels, or not one for each word.
@@ -173,7 +173,7 @@ def read_labeled(file: Path) -> list[LabeledPair]:
         except (ValueError, KeyError, TypeError, AttributeError):
             complete = False
         if not complete:
-            fix = "`translucid data phrasebook FILE.jsonl --labels` writes such a file."
+            fix = "Give a file with labels of words, such as one of the phrasebook."
             raise UserError("has no label for each word", file=file, line=number, fix=fix)
         pairs.append(pair)
     return pairs
@@ -198,19 +198,25 @@ def best_thresholds(values: Values, positive: Flags) -> tuple[Values, Values]:
     keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64) << np.uint64(32)
     keys |= np.arange(n, dtype=np.uint64)
     keys.sort(axis=1)
-    rows = (keys[:, ::-1] & np.uint64(0xFFFFFFFF)).astype(np.intp)
+    smallest = values.min(axis=1)
+    # Of units that are mostly 0, only the other values are compared one by one: at 0 all words are positive.
+    kept = max(1, int((values > 0).sum(axis=1).max())) if smallest.min() >= 0 else n
+    rows = (keys[:, : -kept - 1 : -1] & np.uint64(0xFFFFFFFF)).astype(np.intp)
     descending = np.take_along_axis(values, rows, axis=1)
-    is_end = np.ones(values.shape, bool)  # only the last of equal values is a threshold
-    is_end[:, :-1] = descending[:, :-1] != descending[:, 1:]
-    predicted = np.arange(1, n + 1, dtype=np.float32)
+    following = np.concatenate([descending[:, 1:], smallest[:, None]], axis=1)
+    is_end = descending != following  # only the last of equal values is a threshold
+    predicted = np.arange(1, kept + 1, dtype=np.float32)
     f1 = np.zeros((len(positive), len(values)), np.float32)
     thresholds = np.zeros_like(f1)
     for value, is_positive in enumerate(positive):
+        count = is_positive.sum(dtype=np.float32)
         true = np.cumsum(is_positive[rows], axis=1, dtype=np.float32)
-        scores = np.where(is_end, 2 * true / (predicted + is_positive.sum(dtype=np.float32)), -1)
+        scores = np.where(is_end, 2 * true / (predicted + count), -1)
         best = scores.argmax(axis=1)[:, None]
-        f1[value] = np.take_along_axis(scores, best, axis=1)[:, 0]
-        thresholds[value] = np.take_along_axis(descending, best, axis=1)[:, 0]
+        always = 2 * count / (n + count)
+        best_scores = np.take_along_axis(scores, best, axis=1)[:, 0]
+        f1[value] = np.maximum(best_scores, always)
+        thresholds[value] = np.where(best_scores > always, np.take_along_axis(descending, best, axis=1)[:, 0], smallest)
     return f1, thresholds
 
 

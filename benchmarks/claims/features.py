@@ -58,13 +58,19 @@ def value_rows(runs: Sequence[Meanings]) -> Iterable[list[str]]:
 
 def summary_rows(runs: Sequence[Meanings]) -> Iterable[list[str]]:
     """Yield a row for each site and label: means over values and runs, and how often features beat neurons."""
+    everything = [row for run in runs for row in run.rows]
     for site, title in SITES.items():
         for label in dict.fromkeys(row.label for row in runs[0].rows if row.site == site):
-            rows = [row for run in runs for row in run.rows if row.site == site and row.label == label]
-            means = [fmean(mean_f1([row], kind) for row in rows) for kind in ("always", *KINDS)]
-            better = sum(row.units["feature"].f1 > row.units["neuron"].f1 for row in rows)
-            cells = [f"{title}: {label}", f"{len(rows) // len(runs)}", *(f"{mean:.2f}" for mean in means)]
-            yield [*cells, f"{better} of {len(rows)}"]
+            rows = [row for row in everything if row.site == site and row.label == label]
+            yield summary_row(f"{title}: {label}", rows, len(runs))
+    yield summary_row("all", everything, len(runs))
+
+
+def summary_row(title: str, rows: Sequence[Meaning], runs: int) -> list[str]:
+    means = [mean_f1(rows, kind) for kind in ("always", *KINDS)]
+    better = sum(row.units["feature"].f1 > row.units["neuron"].f1 for row in rows)
+    cells = [title, f"{len(rows) / runs:.0f}", *(f"{mean:.2f}" for mean in means)]
+    return [*cells, f"{better} of {len(rows)}"]
 
 
 def page(names: Sequence[str], runs: Sequence[Meanings], sentences: int) -> str:
@@ -79,11 +85,11 @@ def page(names: Sequence[str], runs: Sequence[Meanings], sentences: int) -> str:
 
     {COMMAND}
 
-{sentences:,} labeled test sentences of the phrasebook, {len(runs)} runs ({", ".join(names)}). F1 of the best unit for
-each value of a label, among the words that have the label (of a sense, among the uses of its word). Units and
-thresholds are chosen on one half of the sentences; the F1 is that on the other. Every value has at least
-{MIN_POSITIVES} words in each half. *Target, read*: where the decoder reads the word; *written*: where it predicts it. A
-probe is ridge regression on all numbers of the input of the best sublayer. Candidates:
+{sentences:,} labeled test sentences of the phrasebook; runs: {", ".join(names)}. F1 of the best unit for each value of
+a label, among the words that have the label (of a sense, among the uses of its word). Units and thresholds are chosen
+on one half of the sentences; the F1 is that on the other. Every value has at least {MIN_POSITIVES} words in each half.
+*Target, read*: where the decoder reads the word; *written*: where it predicts it. A probe is ridge regression on all
+numbers of the input of the best sublayer. Candidates:
 
 {table(["where", "features", "neurons", "channels"], counts)}
 A channel counts with either sign. Features with a clear label (among all words, F1 at least 0.5, and 0.2 better than

@@ -65,7 +65,7 @@ class CircuitRoutes(Handlers):
         def answer() -> Response:
             known = known_of(translator)
             if known.contexts is None:
-                what = "the contexts of this dictionary are not known; translucid features RUN --card finds them"
+                what = "there are no contexts of this dictionary yet; show a card on the command line first"
                 raise ApiError(400, f"Invalid request: {what}")
             dictionary, contexts, meanings = known
             card = card_of(translator, dictionary, fields.feature, contexts=contexts, meanings=meanings)

@@ -83,7 +83,11 @@ export function showGraph(container, graph, options = {}) {
     const parts = [element("h3", { textContent: describeNode(graph, name) })];
     const actions = element("div", { className: "actions" });
     const output = element("div", {});
-    const pinButton = element("button", { type: "button", className: "pin", textContent: pinned.has(name) ? "Unpin" : "Pin" });
+    const pinButton = element("button", {
+      type: "button",
+      className: "pin",
+      textContent: pinned.has(name) ? "Unpin" : "Pin",
+    });
     pinButton.addEventListener("click", () => pin(name));
     actions.append(pinButton);
     if (name !== "logit") {

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from .test_clients import serving
 from .test_page import fresh, type_in, watched
-from .test_page_seeing import GIVEN, TEXT
+from .test_page_seeing import FOREIGN, GIVEN, TEXT
 
 EDGES = "paths => paths.filter((path) => path.classList.contains('on')).length"
 
@@ -48,6 +48,7 @@ def test_a_feature_has_a_card_and_a_slider(page):
     name = chosen.get_attribute("aria-label").split()[0]
     expect(page.locator(".feature-details h3")).to_have_text(name)
     expect(page.locator(".feature-details .contexts li").first).to_contain_text(re.compile(r"^\d+\.\d\d"))
+    assert page.evaluate(FOREIGN) == []
     sent = []
     page.on("request", lambda request: sent.append(request.post_data_json) if "steer" in request.url else None)
     page.route("**/features/steer", lambda route: route.fulfill(json={"text": "Me gusta la música"}))
@@ -66,6 +67,7 @@ def test_a_feature_has_a_card_and_a_slider(page):
 def test_a_graph_is_followed_ablated_and_linked_to(page, context, address):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Graph").click()
+    expect(page.get_by_label("word to explain")).to_be_visible()
     page.locator("#inspection .below .word").nth(2).click()
     graph = page.locator("#inspection .graph")
     expect(graph.locator("[data-node=logit]")).to_contain_text("el")
@@ -76,6 +78,9 @@ def test_a_graph_is_followed_ablated_and_linked_to(page, context, address):
     expect(page.locator("#inspection .details h3").first).to_contain_text(name)
     page.get_by_role("button", name="Ablate it here").click()
     expect(page.locator("#inspection .graph-view")).to_contain_text("the logit changes")
+    page.get_by_role("button", name="Card").click()
+    expect(page.locator("#inspection .contexts")).to_be_visible()
+    assert page.evaluate(FOREIGN) == []
     page.get_by_label("another word").fill("la")
     page.get_by_role("button", name="Why not?").click()
     expect(graph.locator("[data-node=logit]")).to_contain_text("el instead of la")

@@ -57,7 +57,7 @@ function listed(title, entries, lang) {
 
 // Return the words around the marked ones; words that are only linked to the feature's token are underlined.
 function sentence(words, marked, lang, isLinked) {
-  const start = Math.max(0, Math.min(...marked, words.length) - AROUND);
+  const start = Math.max(0, Math.min(...marked, marked.length ? words.length : 0) - AROUND);
   const end = Math.max(...marked, AROUND) + AROUND + 1;
   const nodes = words.slice(start, end).flatMap((word, i) => {
     const isMarked = marked.includes(start + i);

@@ -84,7 +84,7 @@ class FeatureView {
       for (const chip of chips) chip.ariaPressed = `${name === feature}`;
     }
     this.inspector.server.place.node = feature;
-    const [steering, card] = [element("div", {}), element("div", { className: "card" })];
+    const [steering, card] = [element("div", {}), element("div", {})];
     const title = element("h3", { textContent: feature });
     this.details.replaceChildren(title, steering, card);
     showSlider(this.inspector, steering, feature);

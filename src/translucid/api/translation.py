@@ -346,6 +346,8 @@ class Translations(list[Translation]):
 
 def best_combinations(nbest_lists: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[Hypothesis, ...]]:
     """Return the `count` best combinations of one hypothesis for each piece, by the sum of their scores."""
+    if count == 1:  # the usual case, where no scores need to be compared
+        return [tuple(nbest[0] for nbest in nbest_lists)]
     best: list[tuple[Hypothesis, ...]] = [()]
     for nbest in nbest_lists:
         # Scores are added, so only the best prefixes can be part of the best combinations.

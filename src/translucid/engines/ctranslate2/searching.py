@@ -305,17 +305,19 @@ class CTranslate2Engine:
         if options.sample or options.beam > WIDEST or options.min_length > 1:
             require_pytorch(f"sampling, a beam above {WIDEST} or a minimum length above 1")
             return self.torch_engine().decode(request)
-        results = [[empty_hypothesis()] for _ in sentences]
+        results: list[list[Hypothesis]] = [[] for _ in sentences]
         max_length = self.longest or self.positions
         accepted: list[Task] = []
         fallback: list[Task] = []
         for i, ids in enumerate(sentences):
-            if len(ids) > 1:
-                task = Task(i, ids, length_limit(len(ids) - 1, options, self.longest))
-                if max(len(ids), task.limit + 1) <= max_length:
-                    accepted.append(task)
-                else:
-                    fallback.append(task)
+            if len(ids) <= 1:
+                results[i] = [empty_hypothesis()]
+                continue
+            task = Task(i, ids, length_limit(len(ids) - 1, options, self.longest))
+            if max(len(ids), task.limit + 1) <= max_length:
+                accepted.append(task)
+            else:
+                fallback.append(task)
         request.report(len(sentences) - len(accepted) - len(fallback))
         accepted.sort(key=lambda task: -len(task.ids))
         searches: Iterable[Search] = self._search_in_calls(accepted, options)

@@ -46,10 +46,11 @@ class Engine:
     """An engine that records the number of sentences of each search and returns a fixed text."""
 
     def __init__(self, text="a"):
-        self.sizes, self.text = [], text
+        self.sizes, self.beams, self.text = [], [], text
 
     def decode(self, request):
         self.sizes.append(len(request.sentences))
+        self.beams.append(request.options.beam)
         return [[Hypothesis(self.text, -1.0, -1.0)] for _ in request.sentences]
 
 
@@ -81,6 +82,33 @@ def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
         ("BLEU", True, True),
     ]
     assert str(Trial(Tuned(), 1234.5, 12.345)) == "ctranslate2, float32, all pieces (1,234 sentences/s, BLEU 12.35)"
+
+
+def test_with_lists_by_words_greedy_search_and_single_sentences_are_timed_too(monkeypatch):
+    engine, clock = Engine(), iter([0.0, 6.0, 10.0, 12.0, 20.0, 28.0])
+    monkeypatch.setattr(tuning, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(tuning, "engine_for", lambda *_: engine)
+    monkeypatch.setattr(tuning.TorchEngine, "of", lambda *_: None)
+    monkeypatch.setattr(tuning, "ALONE", 4)
+    configurations = [Tuned(considered="small shortlist")]
+    pairs = [Pair("one", "uno dos tres cuatro")] * 12
+    (trial,) = tuning.trials(SimpleNamespace(max_length=None), Tokens(), pairs, DecodingOptions(), configurations, {})
+    assert engine.sizes == [8, 12, 12, 1, 1, 1, 1] and engine.beams == [5, 5, 1, 5, 5, 5, 5]
+    assert trial.speeds == (2.0, 6.0, 0.5)
+
+
+def test_a_list_by_words_may_be_slower_in_no_use():
+    without = Trial(Tuned(quantization="int8"), 100, 30.0, greedy=200, alone=50)
+    slower = Trial(Tuned(), 90, 30.0, greedy=300, alone=10)  # of the run's own search, the only one that counts
+
+    def chosen(*speeds):
+        listed = Trial(Tuned(considered="small shortlist"), speeds[0], 30.0, greedy=speeds[1], alone=speeds[2])
+        best = fastest([slower, without, listed], 0.2)
+        assert best is not slower
+        return best is listed
+
+    assert chosen(120, 200, 50) and chosen(101, 250, 60)
+    assert not chosen(120, 199, 90) and not chosen(120, 300, 49) and not chosen(99, 300, 90)
 
 
 def test_a_loss_up_to_the_limit_is_allowed():

@@ -75,7 +75,8 @@ def shortlists(
     """Find the fastest way to translate as `tune speed` does, and also try two lexical shortlists.
 
     A lexical shortlist restricts each sentence to the pieces that its words may become, as learned from attention on
-    the training pairs. It is kept only if it is faster. Words that it lacks yield a warning.
+    the training pairs. It is kept only if it is faster, and slower neither for greedy search nor for single sentences.
+    Words that it lacks yield a warning.
 
     **Examples**
 
@@ -311,11 +312,12 @@ def _tune_speed(run: Path, trials: Trials, languages: option.Languages, shortlis
 
 
 def _show_trials(trials: Sequence[Trial], best: Trial) -> None:
-    table = table_of("engine", "weights", "considered", figures=("sentences/s", best.metric, ""))
+    uses = ("sentences/s", "greedy", "alone") if best.greedy else ("sentences/s",)
+    table = table_of("engine", "weights", "considered", figures=(*uses, best.metric, ""))
     for trial in trials:
-        speed, mark = f"{trial.sentences_per_second:,.0f}", "← chosen" if trial is best else ""
-        tuned = trial.tuned
-        table.add_row(tuned.engine, tuned.quantization, tuned.considered, speed, f"{trial.score:.2f}", mark)
+        speeds = [f"{speed:,.0f}" for speed, _ in zip(trial.speeds, uses, strict=False)]
+        tuned, mark = trial.tuned, "← chosen" if trial is best else ""
+        table.add_row(tuned.engine, tuned.quantization, tuned.considered, *speeds, f"{trial.score:.2f}", mark)
     Console().print(table)
 
 

@@ -6,6 +6,7 @@ likewise. Candidates are the pieces of the target text, and lexical shortlists l
 
 from __future__ import annotations
 
+import operator
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions, SearchRequest
+from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.pair_scores import paired_batches
 from translucid.decoding.search import TorchEngine
@@ -65,6 +67,15 @@ class Trial(NamedTuple):
     """Whether the score of the first trial is high enough for a comparison with the others."""
     same: bool = False
     """Whether the translations are those of the first trial."""
+    greedy: float = 0.0
+    """Sentences per second of a greedy search; 0 where no lists by source words were tried."""
+    alone: float = 0.0
+    """Sentences per second if each is searched alone; 0 where no lists by source words were tried."""
+
+    @property
+    def speeds(self) -> tuple[float, float, float]:
+        """The speed of each use."""
+        return self.sentences_per_second, self.greedy, self.alone
 
     def __str__(self) -> str:
         return f"{self.tuned} ({self.sentences_per_second:,.0f} sentences/s, {self.metric} {self.score:.2f})"
@@ -97,20 +108,35 @@ def trials(
     criterion = Criterion([targets_of(pairs)], language)
     first_texts: list[str] = []
     is_meaningful = True
+    # In a batch, CTranslate2 searches sentences with their own lists one by one: lists may gain in one use only.
+    by_words = any(tuned.considered in BY_WORDS for tuned in configurations)
     for tuned in configurations:
         engine = engine_for(torch_engine, tokenizer, tuned, shortlists.get(tuned.considered))
         # The first batch allocates memory and starts threads: it is not timed.
         engine.decode(SearchRequest(sources[:8], options))
-        started = time.perf_counter()
-        nbest_lists = engine.decode(SearchRequest(sources, options))
-        seconds = time.perf_counter() - started
+        seconds, (nbest_lists,) = _timed(engine, [sources], options)
+        greedy = alone = 0.0
+        if by_words:
+            greedy = len(sources) / _timed(engine, [sources], DecodingOptions(beam=1))[0]
+            single = [[source] for source in sources[:ALONE]]
+            alone = len(single) / _timed(engine, single, options)[0]
         texts = [pipeline.text(piece, nbest[0].tokens) for piece, nbest in zip(pieces, nbest_lists, strict=True)]
         if first_texts:
             score = criterion.score(texts)
         else:
             score, first_texts = criterion.choose_metric(texts), texts
             is_meaningful = criterion.is_meaningful(score)
-        yield Trial(tuned, len(pairs) / seconds, score, criterion.name, is_meaningful, texts == first_texts)
+        same, speed = texts == first_texts, len(pairs) / seconds
+        yield Trial(tuned, speed, score, criterion.name, is_meaningful, same, greedy, alone)
+
+
+def _timed(
+    engine: Engine, batches: Sequence[list[list[int]]], options: DecodingOptions
+) -> tuple[float, list[list[list[Hypothesis]]]]:
+    """Search for the sentences of each batch; return the seconds, and the hypotheses."""
+    started = time.perf_counter()
+    results = [engine.decode(SearchRequest(batch, options)) for batch in batches]
+    return time.perf_counter() - started, results
 
 
 def engine_for(torch_engine: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
@@ -152,14 +178,20 @@ def all_configurations(
 def fastest(results: Sequence[Trial], allowed: float) -> Trial:
     """Return the fastest trial whose score is at most `allowed` below that of the first.
 
-    If the score is too low to tell, return the fastest trial whose translations equal those of the first.
+    If the score is too low to tell, return the fastest trial whose translations equal those of the first. Lists by
+    source words may be slower in no use than the fastest without them.
     """
     reference = results[0]
     if reference.is_meaningful:
         acceptable = [trial for trial in results if trial.score >= reference.score - allowed]
     else:
         acceptable = [trial for trial in results if trial is reference or trial.same]
-    return max(acceptable, key=lambda trial: trial.sentences_per_second)
+    acceptable.sort(key=lambda trial: -trial.sentences_per_second)
+    without_lists = next(trial for trial in acceptable if trial.tuned.considered not in BY_WORDS)
+    for trial in acceptable:
+        if all(map(operator.ge, trial.speeds, without_lists.speeds)):
+            return trial
+    return without_lists
 
 
 def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair], tuned: Tuned) -> list[str]:
@@ -221,6 +253,8 @@ PAIRS = 50_000
 """The largest number of training pairs that shortlists are learned from."""
 SENTENCES = 1000
 """The largest number of sentences in a trial."""
+ALONE = 50
+"""The largest number of sentences in a trial that are searched one by one."""
 LISTS: dict[CandidateVocabulary, tuple[int, int]] = {"small shortlist": (20, 400), "large shortlist": (80, 1200)}
 """For each shortlist, the number of pieces that a source piece adds, and of frequent ones that are always listed."""
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.moving_picture import film
 from benchmarks.page_server import chromium, served
-from tests.probes.page_states import TABS, TEXT, opened, states
+from tests.probes.page_states import TABS, TEXT, offers, opened, states
 from tests.serving.conftest import write_captioner
 from tests.serving.test_text_models import train_models
 from translucid.api.translator import Translator
@@ -114,7 +114,22 @@ def save_for_docs(browser: Browser, address: str, out: Path) -> None:
         show_attention(page)
         page.screenshot(path=out / f"{name}.png", full_page=True)
         page.close()
+    draw_graph(browser, address, out / "graph.png")
     write_output(out / "moving.gif", film(browser, address))
+
+
+def draw_graph(browser: Browser, address: str, file: Path) -> None:
+    """Save the attribution graph of a word, if the run has a dictionary of features."""
+    page = browser.new_page(viewport=DESKTOP, device_scale_factor=2)
+    opened(page, address)
+    if "features" in offers(page):
+        show_attention(page)
+        page.get_by_role("tab", name="Graph").click()
+        page.get_by_label("word to explain").select_option("playa")
+        expect(page.locator(".graph [data-node=logit]")).to_contain_text("playa")
+        page.mouse.move(0, 0)
+        page.locator(".graph").screenshot(path=file)
+    page.close()
 
 
 def show_attention(page: Page) -> None:

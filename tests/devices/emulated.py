@@ -200,6 +200,8 @@ class Emulation(TorchFunctionMode):
         allowed = name in ("copy_", "_to_copy") or (name in INDEXING and isinstance(args[0], DeviceTensor))
         if name in INDEXING and len(args) > 2 and args[2].dim() > 0:
             allowed = allowed and isinstance(args[2], DeviceTensor)
+        # The backward pass of `unbind` makes zeros for outputs without gradient, on the device that PyTorch sees.
+        allowed = allowed or (name == "stack" and torch._C._current_autograd_node() is not None)
         arrays = [tuple(tensor.shape) for tensor in cpu_tensors if tensor.dim() > 0]
         if device_tensors and arrays and not allowed:
             raise MixedDevicesError(f"{name} of tensors on {self.kind} and of {arrays} on the CPU at {_source_line()}")

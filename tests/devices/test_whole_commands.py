@@ -95,6 +95,8 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "explain an image": ["explain", captioner, image],
         "features": ["features", featured, "--text", corpus / "train.tsv", "--valid", test, "--updates", "2"],
         "features of a text": ["features", featured, SENTENCE],
+        "graph": ["graph", featured, SENTENCE, "--word", "0"],
+        "why a head looks": ["graph", featured, SENTENCE, "--score", "decoder.0.cross.head.0:0:0"],
         "a feature off": ["translate", featured, SENTENCE, *TORCH, "--feature", "decoder.0.feature.3=0"],
         "terms": ["translate", small_run, SENTENCE, *TORCH, "--terms", terms, "--terms-mode", "constrain"],
         "embed": ["embed", "write", language_run("lm-bilstm"), texts, "--out", folder / "vectors.npz"],
@@ -141,6 +143,7 @@ INSPECTION = [
 ALIKE = [
     *("translate", "explain an image", "terms", "explain a label", "look at a label", "look at an image", "align"),
     *("superpixels", "rerank", "score labels", "nearest", "live", "a feature off", "features of a text"),
+    *("graph", "why a head looks"),
 ]
 """Commands that need no test on Apple's GPUs, as the others cover their operations."""
 NAMES = [
@@ -151,7 +154,7 @@ NAMES = [
 
 TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
 """Values that differ between runs."""
-INEXACT = "score captions", "heads", "features", "features of a text"
+INEXACT = "score captions", "heads", "features", "features of a text", "graph", "why a head looks"
 """Commands whose last digits differ on a device, as sums are computed in another order."""
 DECIMAL = re.compile(r"-?\d+\.\d+")
 
@@ -186,7 +189,7 @@ def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
             assert output_of("mps") == expected
 
 
-ELSEWHERE = {"demo", "distill", "compare", "serve", "mcp", "data", "memory", "tune", "graph"}
+ELSEWHERE = {"demo", "distill", "compare", "serve", "mcp", "data", "memory", "tune"}
 """Commands with `--device` that other tests call, or that consist of these."""
 
 

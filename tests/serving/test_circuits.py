@@ -63,7 +63,7 @@ def test_labels_are_those_that_were_measured(serve, run_with_features, dictionar
     folder = shutil.copytree(run_with_features, tmp_path / "labeled")
     name = features_of(Translator.load(folder, "cpu", "torch"), PAIR["q"]).tokens[0].strongest["encoder.0"][0][0]
     unit = Unit(str(name), 1, 0.0, 0.9, 64)
-    meaning = Meaning("encoder.0", "number", "singular", 60, 100, 0.5, {"feature": unit})
+    meaning = Meaning("source", "number", "singular", 60, 100, 0.5, {"feature": unit})
     Meanings(dictionary.digest, [meaning], {str(name): meaning}).save(folder)
     client = serve(str(folder))
     (first, *_) = client.post("/features", json=REQUEST).json()["tokens"][0]["features"]["encoder.0"]

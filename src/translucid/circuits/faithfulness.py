@@ -112,7 +112,8 @@ def outcomes(
         ablations: sets of features with their positions.
     """
     model, rows = question.model, len(ablations) + 1  # the first row is without ablation
-    inputs = torch.cat([question.prefix, question.prefix.new_tensor([question.pieces[:-1]])], 1)
+    more = torch.tensor([question.pieces[:-1]], dtype=question.prefix.dtype, device=question.prefix.device)
+    inputs = torch.cat([question.prefix, more], 1)
     by_sublayer: dict[str, list[tuple[int, int, int]]] = {}
     for row, nodes in enumerate(ablations, 1):
         for node in nodes:
@@ -123,7 +124,8 @@ def outcomes(
     with handling(model, handlers):
         memory = model.encode(question.source.expand(rows, -1))
         features = model.features(memory, inputs.expand(rows, -1))
-    logits = model.output(features[:, -len(question.pieces) :]).double()  # [rows, pieces, V]
+    # On the CPU: not every device has float64.
+    logits = model.output(features[:, -len(question.pieces) :]).cpu().double()  # [rows, pieces, V]
     values, written = question.logit(logits[:, 0]).tolist(), logits.argmax(-1)  # [rows, pieces]
     changed = (written[1:] != written[0]).any(-1).tolist()
     results = []

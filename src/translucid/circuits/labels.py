@@ -149,6 +149,8 @@ def _plain(row: Meaning) -> dict[str, Any]:
 
 
 def _meaning(row: Mapping[str, Any]) -> Meaning:
+    if row["site"] not in SITES:
+        raise ValueError(row["site"])
     return Meaning(**{**row, "units": {kind: Unit(**unit) for kind, unit in row["units"].items()}})
 
 

@@ -13,7 +13,9 @@ from fastapi.responses import Response
 
 from translucid.api.translator import Translator
 from translucid.circuits.cards import card_of
+from translucid.circuits.contexts import FILE as CONTEXTS
 from translucid.circuits.contexts import Contexts
+from translucid.circuits.dictionary import FILE as DICTIONARY
 from translucid.circuits.dictionary import Dictionary
 from translucid.circuits.drawing import draw
 from translucid.circuits.faithfulness import outcomes
@@ -21,6 +23,7 @@ from translucid.circuits.features import features_of
 from translucid.circuits.fields import AblateFields, CardFields, FeaturesFields, GraphFields, SteerFields
 from translucid.circuits.graph import WordQuestion, ask, attribution_graph
 from translucid.circuits.graph_view import figures
+from translucid.circuits.labels import FILE as MEANINGS
 from translucid.circuits.labels import Meanings
 from translucid.circuits.nodes import Node
 from translucid.circuits.page_files import has_dictionary
@@ -155,12 +158,13 @@ def known_of(translator: Translator) -> Known:
     run = translator.loaded.folder.path
     if not has_dictionary(run):
         raise ApiError(400, "Invalid request: this model has no dictionary of features")
-    changed = max(file.stat().st_mtime_ns for file in (run / CIRCUITS).iterdir())
+    files = [run / CIRCUITS / name for name in (DICTIONARY, CONTEXTS, MEANINGS)]
+    changed = tuple(file.stat().st_mtime_ns for file in files if file.exists())
     return _read(run, changed, translator.device)
 
 
 @lru_cache(maxsize=8)
-def _read(run: Path, changed: int, device: torch.device) -> Known:
+def _read(run: Path, changed: tuple[int, ...], device: torch.device) -> Known:
     dictionary = Dictionary.load(run)
     contexts, meanings = Contexts.load(run, dictionary), Meanings.load(run, dictionary)
     return Known(dictionary.to(device), contexts, meanings)

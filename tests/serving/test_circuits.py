@@ -69,7 +69,7 @@ def test_labels_are_those_that_were_measured(serve, run_with_features, dictionar
     (first, *_) = client.post("/features", json=REQUEST).json()["tokens"][0]["features"]["encoder.0"]
     assert (first["feature"], first["label"]) == (str(name), "number singular")
     fields = {"feature": str(name), "source": "en", "target": "es"}
-    assert client.post("/features/card", json=fields).json()["label"].startswith("number singular (F1 0.90")
+    assert client.post("/features/card", json=fields).json()["label"].startswith("number: singular (F1 0.90")
 
 
 def test_a_steered_translation_is_that_of_the_library(client, translator, dictionary):

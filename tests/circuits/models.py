@@ -2,8 +2,9 @@
 
 import torch
 
+from translucid.circuits.dictionary import sublayers_of
 from translucid.circuits.faithfulness import Question
-from translucid.circuits.linear import HeldModel, sublayers_of
+from translucid.circuits.linear import HeldModel
 from translucid.circuits.nodes import Parts
 from translucid.circuits.transcoder import Transcoder
 from translucid.models.model_options import TransformerOptions

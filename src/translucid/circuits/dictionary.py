@@ -28,6 +28,8 @@ FILE = "dictionary.safetensors"
 INPUT = ".feed_forward_input"
 """The end of the name of the point with the input of a sublayer; that of its output is `OUTPUT`."""
 OUTPUT = ".feed_forward"
+OTHER_MODELS = {"RecurrentModel": "recurrent", "AttentionOnly": "attention-only"}
+"""What other models are, by the names of their classes."""
 _MAKE = "`learn_features` makes one."
 
 
@@ -67,11 +69,12 @@ def sublayers_of(model: nn.Module) -> dict[str, FeedForward]:
         UserError: it has none, or it is an ensemble.
     """
     if isinstance(model, Ensemble):
-        raise UserError("features belong to one model, not to an average of several", fix="Load a single run.")
+        raise UserError("features belong to one model, and the model is an ensemble", fix="Load a single run.")
     names = [name.removesuffix(INPUT) for name in points_of(model) if name.endswith(INPUT)]
     if not names:
-        what = "the model has no feed-forward sublayers, of which features are learned"
-        raise UserError(what, fix="Features are for Transformers: recurrent and attention-only models have none.")
+        kind = OTHER_MODELS.get(type(model).__name__, f"a {type(model).__name__}")
+        what = f"the model is {kind}, and has no feed-forward sublayers, of which features are learned"
+        raise UserError(what, fix="Take the run of a Transformer.")
     sublayers = {}
     for name in names:
         sublayer = model.get_submodule(name + OUTPUT)

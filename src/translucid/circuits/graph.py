@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from translucid.circuits.faithfulness import TOP, Faithfulness, Question, faithfulness
-from translucid.circuits.linear import HeldModel, Target, sublayers_of
+from translucid.circuits.linear import HeldModel, Target, refuse_others
 from translucid.circuits.nodes import Node, Parts
 from translucid.circuits.transcoder import Transcoder
 from translucid.ground.errors import UserError
@@ -298,7 +298,7 @@ def attribution_graph(
     Raises:
         UserError: as for `ask`, or the model is no Transformer.
     """
-    sublayers_of(translator.model)
+    refuse_others(translator.model)
     asked = ask(translator, text, word, instead_of, target)
     question = asked.question
     parts = Parts(HeldModel(question.model, question.source, question.prefix), transcoders)

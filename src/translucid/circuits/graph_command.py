@@ -81,7 +81,7 @@ def graph(
     from translucid.circuits.graph import attribution_graph
     from translucid.circuits.graph_view import figures, terminal_view
     from translucid.circuits.labels import Meanings
-    from translucid.circuits.linear import sublayers_of
+    from translucid.circuits.linear import refuse_others
     from translucid.circuits.saved_graph import save_graph
 
     if (text is None) == (asked.pairs is None):
@@ -92,7 +92,7 @@ def graph(
         raise UserError("is no translator", file=run, fix="Graphs are for translators.")
     refuse_file_names([text] if text else [])
     translator = translator_of(run, languages, asked.device, "torch")
-    sublayers_of(translator.model)
+    refuse_others(translator.model)
     dictionary = Dictionary.load(run)
     meanings = Meanings.load(run, dictionary)
     labels = {name: str(meaning) for name, meaning in meanings.features.items()} if meanings else {}

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from bitext.cancellation import between_steps
 from translucid.attention.points import Handler, handling, points_of, recording
+from translucid.circuits.dictionary import sublayers_of
 from translucid.circuits.transcoder import Transcoder
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
@@ -66,26 +67,15 @@ class HeldNorm(nn.Module):
         return (x - x.mean(-1, keepdim=True)) / self.deviation * self.norm.weight + self.norm.bias
 
 
-OTHER_MODELS = {
-    "RecurrentModel": "recurrent, and its gates are not linear",
-    "AttentionOnly": "attention-only, and has no feed-forward sublayers, from which features are learned",
-    "Ensemble": "an ensemble, and features belong to one model",
-}
-"""What is wrong with other models, by the names of their classes."""
-
-
-def sublayers_of(model: nn.Module) -> list[str]:
-    """Return the names of the feed-forward sublayers of a Transformer, such as `encoder.0`, in their order.
+def refuse_others(model: nn.Module) -> None:
+    """Check that a model is a Transformer that translates.
 
     Raises:
-        UserError: the model is of another kind.
+        UserError: it is of another kind.
     """
+    sublayers_of(model)
     if not isinstance(model, BlockStacks):
-        kind = type(model).__name__
-        what = f"the model is {OTHER_MODELS.get(kind, f'a {kind}')}: graphs are for Transformers"
-        raise UserError(what, fix="Take the run of a Transformer.")
-    encoder = [f"encoder.{layer}" for layer in range(len(model.encoder))]
-    return encoder + [f"decoder.{layer}" for layer in range(len(model.decoder))]
+        raise UserError(f"the model is a {type(model).__name__}", fix="Graphs are for Transformers that translate.")
 
 
 class HeldModel:
@@ -102,7 +92,8 @@ class HeldModel:
         Raises:
             UserError: the model is no Transformer.
         """
-        self.sublayers = sublayers_of(model)
+        refuse_others(model)
+        self.sublayers = [*sublayers_of(model)]
         self.source, self.prefix = source, prefix
         self.model, self._copy = model, _with_held_norms(model)
         self.leaf_points = [*INPUTS, *(f"{sublayer}.feed_forward" for sublayer in self.sublayers)]

@@ -17,7 +17,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from torch import Tensor
 
-from translucid.circuits.linear import HeldModel, Target, sublayers_of
+from translucid.circuits.linear import HeldModel, Target, refuse_others
 from translucid.circuits.nodes import Node, Parts
 from translucid.circuits.transcoder import Transcoder
 from translucid.ground.console import table_of
@@ -115,7 +115,7 @@ def head_score(
     Raises:
         UserError: there is no such head or word, or the model is no Transformer.
     """
-    sublayers_of(translator.model)
+    refuse_others(translator.model)
     refuse_unknown_heads([name], translator.inspector.heads)
     attention, _, head = name.rpartition(".head.")
     if target is None:

@@ -365,6 +365,22 @@ def rows_at_goal(group: Group, measured: Sequence[Measured]) -> Iterator[list[st
             yield [f"{group.name}: {NAMES[policy]}", *cells(settings, chosen)]
 
 
+def together(goal: dict[str, dict[Group, list[Measured]]]) -> dict[Group, list[Measured]]:
+    """Return the measurements of all test sets as those of one, for the groups that have all of them."""
+    joined = {}
+    for group in next(iter(goal.values())):
+        if all(group in groups for groups in goal.values()):
+            seeds = zip(*(groups[group] for groups in goal.values()), strict=True)
+            joined[group] = [_joined(parts) for parts in seeds]
+    return joined
+
+
+def _joined(parts: Sequence[Measured]) -> Measured:
+    """Return the measurements of several test sets by one run as those of one."""
+    outputs = {setting: [row for part in parts for row in part.outputs[setting]] for setting in parts[0].outputs}
+    return Measured(parts[0].test, [pair for part in parts for pair in part.pairs], outputs)
+
+
 def draw(results: dict[str, dict[Group, list[Measured]]], file: Path) -> None:
     """Plot BLEU and chrF against LAAL: a row of plots for each test set, a line for each policy and training."""
     figure, axes = plt.subplots(len(results), 2, figsize=(11, 3.6 * len(results)), layout="constrained", squeeze=False)
@@ -485,6 +501,8 @@ def main() -> None:
         kept = {group: [seed.of_goal() for seed in measured] for group, measured in groups.items()}
         if next(iter(kept.values()))[0].pairs:
             goal[name] = kept
+    if len(goal) > 1 and (joined := together(goal)):
+        goal["All of them"] = joined
     docs.mkdir(parents=True, exist_ok=True)
     draw(results, docs / "23-live.png")
     write("23-live.md", page(results, goal, endings, chosen), docs)

@@ -1,6 +1,7 @@
 """Changed features, against handlers of points and the equation."""
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 
 import pytest
 import torch
@@ -61,6 +62,13 @@ def test_a_steered_translator_translates_in_another_way_and_the_original_does_no
     assert same.translate(TEXT).score == pytest.approx(before.score, abs=1e-5)
     with ThreadPoolExecutor(2) as pool:
         assert [translation.score for translation in pool.map(steered.translate, [TEXT] * 4)] == [after.score] * 4
+
+
+def test_a_model_in_half_precision_leaves_the_dictionary_as_it_is(translator, dictionary):
+    change = Steering(dictionary, {active_feature(translator, dictionary): Change(value=0)})
+    steered = change.applied(deepcopy(translator.model).bfloat16())
+    assert steered.get_submodule("decoder.0.feed_forward").transcoder.decoder_weight.dtype == torch.bfloat16
+    assert dictionary.transcoders["decoder.0"].decoder_weight.dtype == torch.float32
 
 
 def test_heads_and_features_change_together(translator, dictionary):

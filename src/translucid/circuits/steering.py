@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from translucid.circuits.dictionary import OUTPUT, Dictionary
+from translucid.circuits.replacement import with_sublayers
 from translucid.circuits.transcoder import Transcoder
 from translucid.ground.errors import UserError
-from translucid.models.copying import shared_copy
 
 if TYPE_CHECKING:
     from translucid.models.model_shape import ModelShape
@@ -108,14 +109,14 @@ class Steering:
         for name, change in self.changes.items():
             feature = self.dictionary.parse_feature(name)
             by_sublayer.setdefault(feature.sublayer, {})[feature.number] = change
-        steered = shared_copy(model)
+        steered: dict[str, nn.Module] = {}
         for sublayer, changes in by_sublayer.items():
-            path = sublayer + OUTPUT
-            original = steered.get_submodule(path)
+            original = model.get_submodule(sublayer + OUTPUT)
             weight = next(original.parameters())
-            transcoder = shared_copy(self.dictionary.transcoders[sublayer]).to(weight.device, weight.dtype)
-            steered.set_submodule(path, SteeredFeedForward(original, transcoder, changes).eval())
-        return steered
+            # A copy: `to` changes a module, and others use the dictionary.
+            transcoder = deepcopy(self.dictionary.transcoders[sublayer]).to(weight.device, weight.dtype)
+            steered[sublayer] = SteeredFeedForward(original, transcoder, changes).eval()
+        return with_sublayers(model, steered)
 
 
 def steering(run: Path, changes: Sequence[str]) -> Steering:

@@ -27,6 +27,7 @@ from translucid.circuits.labels import Meaning, Meanings
 from translucid.data.text_pipeline import EncodedPair
 from translucid.ground.console import Console, table_of
 from translucid.inspection.rendering.html import document
+from translucid.inspection.words import span_words
 from translucid.layers.residual import Residual
 from translucid.models.transformer import BlockStacks, DecoderBlock
 
@@ -207,10 +208,10 @@ def card_of(
     words: Counter[str] = Counter()
     is_of_encoder = feature.sublayer.startswith("encoder")
     for context in in_words:
-        side = context.target if is_of_encoder else context.source
-        words.update(
-            side[i].strip(".,?!¿¡").lower() for i in (context.target_marked if is_of_encoder else context.source_marked)
-        )
+        side, marked = context.source, context.source_marked
+        if is_of_encoder:
+            side, marked = context.target, context.target_marked
+        words.update(side[i].strip(".,?!¿¡").lower() for i in marked)
     promotes, suppresses = direct_effects(translator, dictionary, feature)
     return Card(
         str(feature),
@@ -236,7 +237,7 @@ def _in_words(translator: Translator, feature: FeatureName, contexts: Sequence[C
     is_of_encoder = feature.sublayer.startswith("encoder")
     tokenizer, in_words = translator.tokenizer, []
     for context, weights in zip(contexts, linked, strict=True):
-        source, target = [word for word, _, _ in weights.source], [word for word, _, _ in weights.target]
+        source, target = span_words(weights.source), span_words(weights.target)
         marked = _word_at(weights.source if is_of_encoder else weights.target, context.position)
         pieces = tokenizer.source_pieces(context.source) if is_of_encoder else tokenizer.target_pieces(context.target)
         if marked is None:

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from translucid.api.translator import Translator
 from translucid.attention.points import recording
-from translucid.circuits.dictionary import INPUT, Dictionary, FeatureName
+from translucid.circuits.dictionary import INPUT, Dictionary, FeatureName, circuits_folder
 from translucid.circuits.training import text_pairs
 from translucid.decoding.maps import forced_features
 from translucid.decoding.pair_scores import BATCH_TOKENS, paired_batches
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
-from translucid.runs.run_folder import CIRCUITS, RunFolder
+from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 FILE = "contexts.safetensors"
@@ -58,13 +58,14 @@ class Contexts:
         """Return the contexts of a feature, the strongest first; there are none if it was never active."""
         contexts, ends = [], self.tensors["ends"]
         arrays = [self.tensors[f"{feature.sublayer}.{key}"][feature.number] for key in ("values", "pairs", "positions")]
-        for value, pair, position in zip(*(array.tolist() for array in arrays), strict=True):
+        values, pairs, positions = (array.tolist() for array in arrays)
+        for value, pair, position in zip(values, pairs, positions, strict=True):
             if value <= 0:
                 break
-            bounds = [int(ends[i]) if i >= 0 else 0 for i in range(2 * pair - 1, 2 * pair + 2)]
-            ids = self.tensors["ids"][bounds[0] : bounds[2]].tolist()
-            middle = bounds[1] - bounds[0]
-            contexts.append(Context(value, position, ids[:middle], ids[middle:]))
+            start = int(ends[2 * pair - 1]) if pair else 0
+            middle, end = int(ends[2 * pair]), int(ends[2 * pair + 1])
+            source, target = self.tensors["ids"][start:middle], self.tensors["ids"][middle:end]
+            contexts.append(Context(value, position, source.tolist(), target.tolist()))
         return contexts
 
     def share(self, feature: FeatureName) -> float:
@@ -73,8 +74,7 @@ class Contexts:
 
     def save(self, run: RunFolder | Path) -> None:
         """Write them into the run."""
-        folder = run.path if isinstance(run, RunFolder) else run
-        save_tensors(folder / CIRCUITS / FILE, dict(self.tensors), {"dictionary": self.dictionary})
+        save_tensors(circuits_folder(run) / FILE, dict(self.tensors), {"dictionary": self.dictionary})
 
     @classmethod
     def load(cls, run: RunFolder | Path, dictionary: Dictionary) -> Contexts | None:
@@ -83,7 +83,7 @@ class Contexts:
         Raises:
             UserError: the file is damaged.
         """
-        file = (run.path if isinstance(run, RunFolder) else run) / CIRCUITS / FILE
+        file = circuits_folder(run) / FILE
         if not file.exists():
             return None
         tensors, facts = load_tensors(file)
@@ -131,7 +131,7 @@ def find_contexts(
                 is_token = (source if name.startswith("encoder") else target) != model.pad
                 best[name].add(numbers, transcoder.features(record[name + INPUT]) * is_token[..., None], is_token)
             advance(len(batch))
-    used = sorted({int(pair) for one in best.values() for pair in one.pairs[one.values > 0].unique()})
+    used = torch.cat([one.pairs[one.values > 0] for one in best.values()]).unique().tolist()
     places = torch.zeros(len(ids), dtype=torch.long)
     places[used] = torch.arange(len(used))
     flat, ends = [], []

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from translucid.attention.points import points_of
+from translucid.circuits.kinds import FILE
 from translucid.circuits.transcoder import Transcoder
 from translucid.ground.errors import UserError, nearest
 from translucid.layers.feed_forward import FeedForward
@@ -24,7 +25,6 @@ from translucid.models.ensemble import Ensemble
 from translucid.runs.run_folder import CIRCUITS, RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
-FILE = "dictionary.safetensors"
 INPUT = ".feed_forward_input"
 """The end of the name of the point with the input of a sublayer; that of its output is `OUTPUT`."""
 OUTPUT = ".feed_forward"
@@ -81,6 +81,11 @@ def sublayers_of(model: nn.Module) -> dict[str, FeedForward]:
         assert isinstance(sublayer, FeedForward)
         sublayers[name] = sublayer
     return sublayers
+
+
+def circuits_folder(run: RunFolder | Path) -> Path:
+    """Return the folder of a run's dictionary and of what belongs to it."""
+    return (run.path if isinstance(run, RunFolder) else run) / CIRCUITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +151,10 @@ class Dictionary:
         Raises:
             UserError: there is none, it is damaged, or it was learned from other weights than those of the run.
         """
-        run = run if isinstance(run, RunFolder) else RunFolder(run)
-        file = run.path / CIRCUITS / FILE
+        folder = circuits_folder(run)
+        file = folder / FILE
         if not file.exists():
-            raise UserError("has no dictionary of features", file=run.path, fix=_MAKE)
+            raise UserError("has no dictionary of features", file=folder.parent, fix=_MAKE)
         tensors, facts = load_tensors(file)
         try:
             values = {**facts["configuration"], "text": tuple(facts["configuration"]["text"])}
@@ -165,7 +170,7 @@ class Dictionary:
             dictionary = cls(transcoders, configuration, facts["quality"])
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
             raise UserError("is damaged or not ours", file=file, fix=f"Delete it; {_MAKE}") from error
-        if configuration.model != run.model_digest():
+        if configuration.model != RunFolder(folder.parent).model_digest():
             raise UserError("was learned from other weights than those of the run", file=file, fix=_MAKE)
         return dictionary
 
@@ -175,7 +180,7 @@ class Dictionary:
         Raises:
             UserError: the folder can't be written to.
         """
-        folder = (run.path if isinstance(run, RunFolder) else run) / CIRCUITS
+        folder = circuits_folder(run)
         folder.mkdir(exist_ok=True)
         tensors: dict[str, Tensor] = {}
         for name, transcoder in self.transcoders.items():

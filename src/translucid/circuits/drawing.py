@@ -11,7 +11,8 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from translucid.circuits.graph import AttributionGraph, GraphNode
-from translucid.circuits.page_files import PAGE
+from translucid.circuits.kinds import PAGE
+from translucid.data.tokenizing.pieces import without_space
 from translucid.inspection.rendering.html import web_file
 
 CELL, MARGIN, BOX, ROW, GAP = 6.6, 104, 22, 62, 6
@@ -106,7 +107,7 @@ def _layout(
     sides = {"encoder": graph.source, "decoder": graph.prefix}
     columns: dict[str, list[float]] = {}
     for side, tokens in sides.items():
-        needed = [CELL * cell_len(_shown(token)) + 10 for token in tokens]
+        needed = [CELL * cell_len(without_space(token)) + 10 for token in tokens]
         for (place, position), numbers in by_cell.items():
             if place.startswith(side):
                 total = sum(widths[number] + GAP for number in numbers)
@@ -131,12 +132,8 @@ def _layout(
             x += widths[number] + GAP
     labels = {}
     for side, tokens in sides.items():
-        labels[f"{side}.input"] = [(x, _shown(token)) for x, token in zip(centers[side], tokens, strict=True)]
+        labels[f"{side}.input"] = [(x, without_space(token)) for x, token in zip(centers[side], tokens, strict=True)]
     return [places[number] for number in range(len(graph.nodes))], inner + MARGIN + 12, labels
-
-
-def _shown(piece: str) -> str:
-    return piece.replace("▁", "") or "▁"
 
 
 def _edges(graph: AttributionGraph, places: list[Place], output: Place) -> list[str]:

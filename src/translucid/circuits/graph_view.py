@@ -10,6 +10,7 @@ from rich.text import Text
 
 from translucid.circuits.drawing import caption, title
 from translucid.circuits.graph import AttributionGraph, Edge
+from translucid.data.tokenizing.pieces import without_space
 from translucid.decoding.hypothesis import percent
 from translucid.ground.console import table_of
 
@@ -32,7 +33,7 @@ def terminal_view(graph: AttributionGraph, labels: Mapping[str, str] | None = No
     table.add_row(Text(title(graph), "bold"), "", f"{graph.logit:+.2f}", "", "", *empty, origin)
     for number in reversed(range(len(graph.nodes))):
         node = graph.nodes[number]
-        name, token = Text(node.part.name), Text(_token(node.token), "bold")
+        name, token = Text(node.part.name), Text(without_space(node.token), "bold")
         cells = [f"{node.effect:+.2f}", f"{node.total:+.2f}", percent(node.influence)]
         if meanings:
             cells.append(labels.get(node.part.name, ""))
@@ -51,7 +52,7 @@ def figures(graph: AttributionGraph) -> str:
     subtracted = f"minus that of {graph.instead_of!r}" if graph.instead_of else "minus the mean logit"
     prefix = "".join(graph.prefix[1:]).replace("▁", " ").strip()
     lines = [
-        f"logit of {_token(graph.piece)!r} {subtracted}, after {prefix!r}: {graph.logit:+.2f}",
+        f"logit of {without_space(graph.piece)!r} {subtracted}, after {prefix!r}: {graph.logit:+.2f}",
         "  "
         + ", ".join(f"{_PLURALS[kind]} {effect:+.2f}" for kind, effect in graph.by_kind.items())
         + f", biases {graph.bias:+.2f}",
@@ -96,9 +97,5 @@ def _origin(graph: AttributionGraph, edges: list[Edge]) -> Text:
         sign = "" if edge.effect > 0 else "−"
         what = caption(node, {}) if node.part.kind != "token" else ""
         what = what or {"encoder": "source", "decoder": "prefix"}[node.part.side]
-        names.append(f"{sign}{what} {_token(node.token)} {percent(edge.share)}")
+        names.append(f"{sign}{what} {without_space(node.token)} {percent(edge.share)}")
     return Text(", ".join(names), "dim")
-
-
-def _token(piece: str) -> str:
-    return piece.replace("▁", "") or "▁"

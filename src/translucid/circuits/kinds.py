@@ -1,6 +1,16 @@
-"""The record of features and circuits in the table of the core, `models/kinds.py`."""
+"""The record of features and circuits in the table of the core, `models/kinds.py`, and the files of their tabs.
+
+Nothing here needs PyTorch.
+"""
+
+from pathlib import Path
 
 from translucid.models.kinds import Extension, InspectorTabs
+
+FILE = "dictionary.safetensors"
+"""The dictionary in the folder of a run."""
+PAGE = Path(__file__).parent / "page"
+"""The JavaScript modules and style sheets of the tabs *Features* and *Graph* of the server's page."""
 
 _ROUTES, _FIELDS = "translucid.circuits.routes:CircuitRoutes", "translucid.circuits.fields"
 CIRCUITS = Extension(
@@ -13,8 +23,8 @@ CIRCUITS = Extension(
     },
     tabs=InspectorTabs(
         tabs={"features": ("Features", "features_tab.js"), "graph": ("Graph", "graph_tab.js")},
-        files="translucid.circuits.page_files:tab_files",
-        is_offered="translucid.circuits.page_files:has_dictionary",
+        files="translucid.circuits.kinds:tab_files",
+        is_offered="translucid.circuits.kinds:has_dictionary",
     ),
     interventions={"feature": "translucid.circuits.steering:steering"},
     commands={
@@ -22,3 +32,15 @@ CIRCUITS = Extension(
         "graph": ("Inspect", "translucid.circuits.graph_command:graph"),
     },
 )
+
+
+def tab_files() -> dict[str, str]:
+    """Return the texts of the tabs' files by their names."""
+    return {file.name: file.read_text(encoding="utf-8") for file in PAGE.iterdir() if file.suffix in (".js", ".css")}
+
+
+def has_dictionary(run: Path) -> bool:
+    """Return whether a run folder has a dictionary of features."""
+    from translucid.runs import run_folder
+
+    return (run / run_folder.CIRCUITS / FILE).exists()

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from translucid.api.translator import Translator
 from translucid.attention.points import points_of, recording
-from translucid.circuits.dictionary import INPUT, Dictionary, sublayers_of
+from translucid.circuits.dictionary import INPUT, Dictionary, circuits_folder, sublayers_of
 from translucid.decoding.maps import forced_features
 from translucid.decoding.pair_scores import BATCH_TOKENS, paired_batches
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.words import word_spans
-from translucid.runs.run_folder import CIRCUITS, RunFolder
+from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -112,7 +112,7 @@ class Meanings:
         Raises:
             UserError: the file is damaged.
         """
-        file = (run.path if isinstance(run, RunFolder) else run) / CIRCUITS / FILE
+        file = circuits_folder(run) / FILE
         if not file.exists():
             return None
         try:
@@ -132,7 +132,7 @@ class Meanings:
     def save(self, run: RunFolder | Path) -> None:
         """Write `labels.json` into the run."""
         text = json.dumps(self.to_json(), ensure_ascii=False, indent=1)
-        write_atomically((run.path if isinstance(run, RunFolder) else run) / CIRCUITS / FILE, text.encode())
+        write_atomically(circuits_folder(run) / FILE, text.encode())
 
     def render(self) -> Table:
         """Return a table of all values, with the F1 of the best unit of each kind."""
@@ -168,8 +168,9 @@ def read_labeled(file: Path) -> list[LabeledPair]:
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
-            sides = record["source_labels"], record["target_labels"]
-            pair = LabeledPair(record["source"], record["target"], *[[dict(word) for word in side] for side in sides])
+            source_labels = list(map(dict, record["source_labels"]))
+            target_labels = list(map(dict, record["target_labels"]))
+            pair = LabeledPair(record["source"], record["target"], source_labels, target_labels)
             lengths = len(pair.source.split()), len(pair.target.split())
             complete = lengths == (len(pair.source_labels), len(pair.target_labels))
         except (ValueError, KeyError, TypeError, AttributeError):

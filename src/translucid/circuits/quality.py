@@ -21,16 +21,17 @@ import torch
 from torch import Tensor, nn
 
 from translucid.api.translator import Translator
-from translucid.circuits.dictionary import Dictionary, sublayers_of
+from translucid.circuits.dictionary import Dictionary, circuits_folder, sublayers_of
 from translucid.circuits.replacement import Replacement, read_states
 from translucid.circuits.transcoder import Transcoder
 from translucid.decoding.pair_scores import ROWS, paired_batches
 from translucid.evaluation.metrics import bleu
+from translucid.evaluation.system_table import markdown_table
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
 from translucid.layers.feed_forward import FeedForward
-from translucid.runs.run_folder import CIRCUITS, RunFolder
+from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -221,8 +222,8 @@ def save_quality(run: RunFolder, dictionary: Dictionary, quality: Quality) -> No
     configuration = asdict(dictionary.configuration)
     values = {"configuration": configuration, "quality": quality.to_json()}
     text = json.dumps(values, ensure_ascii=False, indent=2) + "\n"
-    write_atomically(run.path / CIRCUITS / "dictionary.json", text.encode())
-    write_atomically(run.path / CIRCUITS / "card.md", card(dictionary, quality).encode())
+    write_atomically(circuits_folder(run) / "dictionary.json", text.encode())
+    write_atomically(circuits_folder(run) / "card.md", card(dictionary, quality).encode())
 
 
 def card(dictionary: Dictionary, quality: Quality) -> str:
@@ -240,12 +241,8 @@ def card(dictionary: Dictionary, quality: Quality) -> str:
         "Loss and KL are in nats a token. All feed-forward sublayers are replaced at once, without error terms.",
     ]
     for head, rows in quality.tables():
-        lines += ["", _markdown(head), _markdown(["---"] + ["--:"] * (len(head) - 1)), *map(_markdown, rows)]
+        lines += ["", markdown_table(head, rows).rstrip()]
     return "\n".join([*lines, ""])
-
-
-def _markdown(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

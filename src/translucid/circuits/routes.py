@@ -15,7 +15,6 @@ from translucid.api.translator import Translator
 from translucid.circuits.cards import card_of
 from translucid.circuits.contexts import FILE as CONTEXTS
 from translucid.circuits.contexts import Contexts
-from translucid.circuits.dictionary import FILE as DICTIONARY
 from translucid.circuits.dictionary import Dictionary
 from translucid.circuits.drawing import draw
 from translucid.circuits.faithfulness import outcomes
@@ -23,10 +22,11 @@ from translucid.circuits.features import features_of
 from translucid.circuits.fields import AblateFields, CardFields, FeaturesFields, GraphFields, SteerFields
 from translucid.circuits.graph import WordQuestion, ask, attribution_graph
 from translucid.circuits.graph_view import figures
+from translucid.circuits.kinds import FILE as DICTIONARY
+from translucid.circuits.kinds import has_dictionary
 from translucid.circuits.labels import FILE as MEANINGS
 from translucid.circuits.labels import Meanings
 from translucid.circuits.nodes import Node
-from translucid.circuits.page_files import has_dictionary
 from translucid.circuits.steering import Steering, parse_changes
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import CIRCUITS

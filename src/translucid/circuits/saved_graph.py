@@ -10,8 +10,8 @@ from typing import Any
 
 from translucid.circuits.drawing import draw, style, title
 from translucid.circuits.graph import AttributionGraph, GraphNode
+from translucid.circuits.kinds import PAGE
 from translucid.circuits.nodes import Node
-from translucid.circuits.page_files import PAGE
 from translucid.ground.atomic import write_output
 from translucid.inspection.rendering.bundling import WEB, bundle
 from translucid.inspection.rendering.html import document, quoted

@@ -30,6 +30,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from translucid.attention.points import handling, points_of, recording
 from translucid.data.batching import padded
 from translucid.data.placeholders import Masked
+from translucid.data.tokenizing.pieces import without_space
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.maps import forced_features
@@ -219,7 +220,7 @@ class Lens:
             for layer_top in self.top:
                 best = [choices[0] for choices in layer_top[pieces]]
                 # Other pieces need not make up a word: each follows the pieces that were written, not those before it.
-                piece_texts = [piece.replace("▁", "") or "▁" for piece in best]
+                piece_texts = [without_space(piece) for piece in best]
                 names.append(word if best == self.target[pieces] else "·".join(piece_texts))
             best_log_probs = self.top_log_probs[:, pieces, 0].sum(1)
             probabilities = self.log_probs[:, pieces].sum(1).exp().tolist()

@@ -28,6 +28,7 @@ from torch import Tensor
 
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
 from translucid.data.batching import padded
+from translucid.data.tokenizing.pieces import without_space
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.maps import chosen_maps
@@ -255,7 +256,7 @@ def _labels(texts: Iterable[Sequence[str]]) -> list[list[str]]:
     """Return the pieces of each text without the mark of a word's beginning, unless a piece is nothing else."""
     labels = []
     for pieces in texts:
-        labels.append([piece.replace("▁", "") or "▁" for piece in pieces])
+        labels.append([without_space(piece) for piece in pieces])
     return labels
 
 

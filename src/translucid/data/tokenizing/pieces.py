@@ -103,6 +103,11 @@ def sanitized(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace(SPACE, "_")
 
 
+def without_space(piece: str) -> str:
+    """Return a piece without the sign for a space; the sign, if it has nothing else."""
+    return piece.replace(SPACE, "") or SPACE
+
+
 def named_pieces(
     processor: sentencepiece.SentencePieceProcessor, ids: Sequence[int], text: str | None = None
 ) -> list[str]:

@@ -139,7 +139,7 @@ function onTyping() {
   translateLater($("source").value.trim() ? automaticRequestDelay(TYPING_DELAY) : TYPING_DELAY);
 }
 
-// The text is no longer that of a link.
+// Forget the place in the inspector that a link led to, as the text differs from that of the link.
 function leaveLink() {
   removeLink();
   restorePlace({});

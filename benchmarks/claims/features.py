@@ -27,6 +27,8 @@ from translucid.ground.console import Console
 
 COMMAND = "python benchmarks/claims/features.py RUN ..."
 SITES = {"source": "source", "read": "target, read", "written": "target, written"}
+LISTED = 16
+"""The number of single values on the page."""
 Key = tuple[str, str, str]
 
 
@@ -43,12 +45,12 @@ def key_of(row: Meaning) -> Key:
 
 
 def value_rows(runs: Sequence[Meanings]) -> Iterable[list[str]]:
-    """Yield a row of the table for each value that all runs have."""
+    """Yield a row for each of the values that features tell best, compared with *always*, and that all runs have."""
     by_run = [{key_of(row): row for row in run.rows} for run in runs]
-    for key, first in by_run[0].items():
-        if not all(key in rows for rows in by_run):
-            continue
-        rows = [rows[key] for rows in by_run]
+    values = [[rows[key] for rows in by_run] for key in by_run[0] if all(key in rows for rows in by_run)]
+    values.sort(key=lambda rows: mean_f1(rows, "always") - mean_f1(rows, "feature"))
+    for rows in values[:LISTED]:
+        key, first = key_of(rows[0]), rows[0]
         cells = [f"{SITES[key[0]]}: {key[1]} {key[2]}", f"{first.positives:,}", f"{first.always:.2f}"]
         for kind in KINDS:
             scores = [row.units[kind].f1 for row in rows]
@@ -98,7 +100,8 @@ A channel counts with either sign. Features with a clear label (among all words,
 Means over the values of a label and over runs:
 
 {table(summary, summary_rows(runs))}
-Each value, with the words of the second half; of features also the lowest F1 of a run:
+The {LISTED} values that features tell best, compared with *always*, with the words of the second half; of features also
+the lowest F1 of a run. `translucid features RUN --labels FILE` shows all values.
 
 {table(["value", "words", "always", *KINDS], value_rows(runs))}"""
 

@@ -26,28 +26,32 @@ CONTINUING = 12
 class Continuation:
     """Pieces of a hypothesis of `HYPOTHESES` after a written target; after a written word, none continues it."""
 
-    memory = None
-
-    def __init__(self, source, written, searches):
-        self.source, self.written, self.searches = source, written, searches
+    def __init__(self, source, written, searches, encodings):
+        self.source, self.written, self.searches, self.encodings = source, written, searches, encodings
+        self.memory = None
         rest = HYPOTHESES[source][len(written) :]
         self.tokens = [token for token in rest if token != CONTINUING or not written]
 
     async def next(self):
         if self.searches[-1:] != [(self.source, self.written)]:
             self.searches.append((self.source, self.written))
+        if self.memory is None:
+            self.memory = f"memory of {self.source}"
+            self.encodings.append(self.source)
         return Piece(self.tokens.pop(0), -1.0, None)
 
 
 @pytest.fixture
 def shared(monkeypatch):
-    """Continuations of a model that writes `HYPOTHESES`; `searches` are the targets after which it was asked."""
-    searches = []
-    monkeypatch.setattr(
-        Continuations, "after", lambda self, source, written: Continuation(source, list(written), searches)
-    )
+    """Continuations of a model that writes `HYPOTHESES`, the targets after which it was asked, the encoded sources."""
+    searches, encodings = [], []
+
+    def after(self, source, written):
+        return Continuation(source, list(written), searches, encodings)
+
+    monkeypatch.setattr(Continuations, "after", after)
     vocabulary = SimpleNamespace(continuing=torch.tensor([CONTINUING]))
-    return SharedContinuations(None, None, None, vocabulary), searches
+    return SharedContinuations(None, None, None, vocabulary), searches, encodings
 
 
 def rest(pieces):
@@ -59,7 +63,7 @@ def rest(pieces):
 
 
 def test_a_beginning_of_a_hypothesis_needs_no_search(shared):
-    continuations, searches = shared
+    continuations, searches, _ = shared
     first = continuations.after((5, 6), [])
     assert run(first.next()).token == 10 and run(first.next()).token == 11
     assert first.target == [10, 11]
@@ -72,11 +76,12 @@ def test_a_beginning_of_a_hypothesis_needs_no_search(shared):
 
 
 def test_other_targets_and_pieces_that_continue_a_word_are_searched(shared):
-    continuations, searches = shared
+    continuations, searches, encodings = shared
     assert rest(continuations.after((5,), [])) == [10, 11, 12, END]
     assert rest(continuations.after((5,), [10, 11])) == [END], "the next piece would continue the word"
     assert rest(continuations.after((5, 6), [10])) == [11, 13, 14, END]
     assert searches == [((5,), []), ((5,), [10, 11]), ((5, 6), [10])]
+    assert encodings == [(5,), (5, 6)], "each source is encoded once"
 
 
 def test_rivals_never_have_less_time():

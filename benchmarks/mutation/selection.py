@@ -32,6 +32,7 @@ TESTS = {
     "interop": "interop",
     "serving": "serving",
     "live": "live cli/test_live.py serving/test_live.py",
+    "retrieval": "retrieval",
     "circuits": "circuits serving/test_circuits.py",
     "captions": "captions jobs/test_captioning.py reference/test_captioner_numpy.py training/test_images.py "
     "training/test_self_critical.py models/test_attention_losses.py cli/test_looking_at_images.py "

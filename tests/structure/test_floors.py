@@ -44,9 +44,10 @@ LAYERS = [
     "captions",
     "live",
     "circuits",
+    "retrieval",
 ]
 """Packages from the bottom up: each imports only from those above it in this list. `bitext` stands beside ours."""
-EXTENSIONS = {"language", "captions", "live", "circuits"}
+EXTENSIONS = {"language", "captions", "live", "circuits", "retrieval"}
 """Packages for other tasks than translating whole texts. No other package imports them or names their modules."""
 ENTRIES = ["__init__", "__main__"]
 FILES = sorted([*(SOURCE / "bitext").rglob("*.py"), *(SOURCE / "translucid").rglob("*.py")])

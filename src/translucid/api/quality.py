@@ -80,11 +80,15 @@ class QualityEstimation:
     def confidences(self, translations: Sequence[Translation]) -> list[float | None]:
         """Return the probability that each translation is good; for several sentences, that of the worst.
 
-        It is None without an `estimator`, and where nothing was translated. One call for many translations is faster.
+        It is None without an `estimator`, where nothing was translated, and where retrieval (`Translator.with_knn`) has
+        changed the probabilities to which it was fitted. One call for many translations is faster.
         """
         if not (estimator := self.estimator):
             return [None] * len(translations)
-        texts = [translation.parts for translation in translations]
+        texts: list[list[Part]] = []
+        for translation in translations:
+            retrieved = any(hypothesis.judged.retrieved for _, hypothesis in translation.parts)
+            texts.append([] if retrieved else translation.parts)
         # The model did not choose the terms of a glossary, so that its free translation counts.
         judged = [(piece, hypothesis.judged) for piece, hypothesis in chain.from_iterable(texts)]
         measurements = self.observed(judged, [estimator.kind], estimator.passes)

@@ -41,6 +41,24 @@ class SentenceInContext(NamedTuple):
     """The ids of the sentences before it (`Piece.before`)."""
 
 
+class RetrievedWord(NamedTuple):
+    """A word of a translation, and the earlier sentence that decided it (`Translator.with_knn`)."""
+
+    word: str
+    position: int
+    """The number of the word in the translation, from 0."""
+    share: float
+    """λ p_kNN of this sentence, as a share of the probability of the word: the mean over its pieces."""
+    changed: bool
+    """Whether the model alone would have preferred another piece after the same words."""
+    source: str
+    target: str
+
+    def record(self) -> dict[str, object]:
+        """Return the word for JSON."""
+        return {**self._asdict(), "share": round(self.share, 4)}
+
+
 @dataclass(frozen=True)
 class Alternative:
     """One translation of a whole text."""
@@ -163,6 +181,13 @@ class Translation(NBest):
                     _, text = next(translations)
                 uses += terms.uses(terms_in(terms, piece.text), text)
         return uses
+
+    @cached_property
+    def retrieved(self) -> list[RetrievedWord]:
+        """The words that the memory of `Translator.with_knn` has changed or supported, computed on demand."""
+        if not any(hypothesis.judged.retrieved for _, hypothesis in self.parts):
+            return []
+        return self._translator.retrieval_engine.words(self.pieces, self.parts)
 
     @property
     def sentences(self) -> list[tuple[str, str]]:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from bitext.languages import Languages
 from translucid.api.inspector import Inspector, refuse_without_context
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.quality import QualityEstimation
 from translucid.api.translation import (
+    RetrievedWord,
     TextCounter,
     Translation,
     Translations,
@@ -23,9 +24,9 @@ from translucid.api.translation import (
 from translucid.data.document_context import ContextOptions, Source, as_source
 from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.choosing import EngineName
+from translucid.engines.choosing import Engine, EngineName
 from translucid.engines.name_stand_ins import NameStandIns, Search
-from translucid.engines.stages import Ranking, SearchStages
+from translucid.engines.stages import Part, Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.ground.iteration import batched
 from translucid.inspection.ablation import Ablation, mean_outputs
@@ -41,9 +42,9 @@ from translucid.terminology.matching import TermList, term_list
 if TYPE_CHECKING:
     import torch
 
+    from bitext.memory.translation_memory import TranslationMemory
     from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.decoding.search import TorchEngine
-    from translucid.engines.choosing import Engine
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
@@ -67,14 +68,35 @@ MOVED = {
 """The places of the methods and properties that a translator had before version 0.2, for the message of an error."""
 
 
+class RetrievalEngine(Engine, Protocol):
+    """An engine that retrieves from a memory in the decoder."""
+
+    @property
+    def torch_engine(self) -> TorchEngine:
+        """The PyTorch engine with retrieval."""
+
+    def words(self, pieces: Sequence[Piece], parts: Sequence[Part]) -> list[RetrievedWord]:
+        """Return the words of a translation that the memory has changed or supported.
+
+        `parts`: those of its pieces that were translated, with their translations.
+        """
+
+
+class Retrieval(Protocol):
+    """A memory from which a translator retrieves in the decoder."""
+
+    def engine(self, translator: Translator) -> RetrievalEngine:
+        """Return the engine for a translator."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Translator:
     """A trained model, its tokenizer and its settings; load one with `Translator.load`.
 
     `inspector` looks inside the model, and `quality` estimates how good translations are.
 
-    A translator never changes. `between`, `with_terms`, `with_adapter`, `with_interventions` and `ablated` return
-    others, which share the loaded run.
+    A translator never changes. `between`, `with_terms`, `with_knn`, `with_adapter`, `with_interventions` and `ablated`
+    return others, which share the loaded run.
     """
 
     loaded: LoadedRun
@@ -90,6 +112,8 @@ class Translator:
     terms_mode: TermsMode = "auto"
     ranking: Ranking | None = None
     """The ranking that reorders hypotheses, if there is one."""
+    retrieval: Retrieval | None = None
+    """The memory from which the search retrieves in the decoder, if there is one."""
     _counter: TextCounter = field(default_factory=TextCounter, init=False)
 
     @property
@@ -151,7 +175,14 @@ class Translator:
     def stages(self) -> SearchStages:
         """The stages of a translation."""
         constraints = (self._term_constraint,) if self._term_constraint else ()
-        return SearchStages(self.pipeline, self.engine, constraints, self.ranking)
+        engine = self.retrieval_engine if self.retrieval else self.engine
+        return SearchStages(self.pipeline, engine, constraints, self.ranking)
+
+    @cached_property
+    def retrieval_engine(self) -> RetrievalEngine:
+        """The engine that retrieves from a memory, if there is one."""
+        assert self.retrieval
+        return self.retrieval.engine(self)
 
     @cached_property
     def _term_constraint(self) -> TermConstraint | None:
@@ -165,7 +196,11 @@ class Translator:
         if self.inspector.has_cross_attention:
             options = self.configuration.alignment.of(has_layer=False)
             attention = partial(self.inspector.word_weights, options=options)
-        return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, attention, annotated=annotated)
+
+        def torch_engine() -> TorchEngine:
+            return self.retrieval_engine.torch_engine if self.retrieval else self.torch_engine
+
+        return TermConstraint(torch_engine, terms, self.tokenizer, attention, annotated=annotated)
 
     def with_steps(self, *steps: TextStep) -> Translator:
         """Return a translator with the same model and further steps, which annotate the text for it."""
@@ -174,7 +209,7 @@ class Translator:
     def between(self, source: str | None, target: str | None) -> Translator:
         """Return a translator between two other languages of a multilingual model, with the same weights.
 
-        Terms and a ranking belong to a pair of languages, and are dropped.
+        Terms, a ranking and a memory belong to a pair of languages, and are dropped.
 
         Args:
             source: the code of the source language; that of this translator by default.
@@ -235,6 +270,23 @@ class Translator:
             UserError: the model lacks what they change, several runs are averaged, or the engine is CTranslate2.
         """
         return self._with_loaded(self.loaded.with_interventions(*interventions))
+
+    def with_knn(self, memory: TranslationMemory | str | Path, **options: float) -> Translator:
+        """Return a translator that retrieves from a memory in the decoder (kNN-MT); see docs/memory.md.
+
+        The tokens of the at most 16 most similar segments raise the probability of the same tokens where the decoder is
+        in a similar state. Each translation lists the words that were `retrieved`.
+
+        Args:
+            memory: a memory, or the file of a memory or a corpus. Later changes apply at once.
+            options: `bandwidth` T and `weight` λ₀ of `retrieval.mixture`.
+
+        Raises:
+            UserError: the memory can't be read, an option is out of range, several runs are averaged, or a fast engine
+                is required.
+        """
+        translator: Translator = extension_method("with_knn")(self, memory, **options)
+        return translator
 
     def _with_loaded(self, loaded: LoadedRun) -> Translator:
         return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))

@@ -25,6 +25,7 @@ CONFLICTS = (
     ("--lines wrapped", "--alignments", "it gives plain text"),
     ("--lines wrapped", "--nbest", "it gives one text"),
     ("--context", "--lines wrapped", "the sentences of a paragraph are each other's context"),
+    ("--knn", "--pivot", "neither run translates between the languages of the memory"),
     (DOCUMENT, "--format jsonl", "it becomes a document"),
     (DOCUMENT, "--alignments", "it becomes a document"),
     (DOCUMENT, "--nbest", "it becomes one document"),
@@ -34,6 +35,7 @@ CONFLICTS = (
 """Pairs of options that exclude each other, and why."""
 NEEDS = {
     "--terms-mode": "--terms",
+    "--knn": "--memory",
     "--retranslate": DOCUMENT,
 }
 """The option that each of these options modifies."""
@@ -57,7 +59,7 @@ _FOR_TRANSLATIONS = "is for translations, this model classifies texts"
 _OF_TRANSLATORS = "--reference", "--by-length", "--lines", "--terms"
 _OF_CAPTIONERS = ("--images",)
 _OF_WRITERS = "--hypotheses", "--beam", "--samples", "--ensemble"
-_OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", *INTERVENTIONS, "--context", "--language-piece"
+_OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", *INTERVENTIONS, "--context", "--language-piece", "--memory"
 _OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
 UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
     ("evaluate", "--pivot"): {

@@ -20,6 +20,8 @@
 
     translucid look runs/demo "I like soccer" --ablate decoder.1.cross.head.0
 
+    translucid look runs/demo "I like soccer" --memory mine.memory
+
     translucid look runs/eyes photograph.jpg --save looked.html
 """
 
@@ -68,6 +70,12 @@ class View(NamedTuple):
         Method, Option(help="Attention weights, those of content words only, norms, or contributions (ALTI+).")
     ] = "weights"
     context: option.Context = None
+    memory: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", help="Retrieve from this memory (`translate --knn`); show which segment decided a word."
+        ),
+    ] = None
     language_piece: Annotated[
         bool, Option("--language-piece", help="The heads that read the language piece of a multilingual model.")
     ] = False
@@ -139,8 +147,11 @@ def look(
     A run that was trained with data.context shows the words of the previous sentences too, before ‖, and names the one
     that contributes most, if that is much.
 
+    --memory translates as `translate --memory FILE --knn` does, and lists the words that a similar segment changed or
+    supported, each with its share of the word's probability.
+
     For an image, a picture has one panel per word, and a page highlights the image for the selected word. --flow,
-    --ablate, --feature, --tsv, --context and --language-piece are for text only.
+    --ablate, --feature, --tsv, --context, --memory and --language-piece are for text only.
 
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
@@ -168,7 +179,11 @@ def _look_at_translation(
     from translucid.api.translation import SentenceInContext
     from translucid.decoding.maps import chosen_maps
     from translucid.inspection.rendering.saving import save
+    from translucid.inspection.rendering.terminal import retrieval_table
 
+    if view.memory and (view.lens or view.target is not None or saving.saves_page or saving.tsv):
+        fix = "Leave out --lens, --target, --tsv and the page."
+        raise UserError("--memory shows a new translation in the terminal", fix=fix)
     if saving.tsv:
         file = saving.save
         if view.context is not None or view.language_piece:
@@ -180,6 +195,8 @@ def _look_at_translation(
     if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
     translator = load()
+    if view.memory:
+        translator = translator.with_knn(view.memory)
     if view.lens:
         look_at_layers(translator, text, view, saving.save)
         return
@@ -205,6 +222,9 @@ def _look_at_translation(
     if translation and saving.save:
         refuse_untranslated(pieces)
     _print_translation(translator, translation, target, pieces)
+    if translation and translation.retrieved:
+        Console().print()
+        Console().print(retrieval_table(translation.retrieved))
     _print_attention(pieces, view)
     if saving.save:
         details: list[dict[str, Any]] = []

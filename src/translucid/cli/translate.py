@@ -8,6 +8,8 @@
 
     translucid translate runs/es messages.po --output es.po --memory old.tmx --terms terms.tsv
 
+    translucid translate runs/es messages.po --output es.po --memory old.tmx --knn
+
     translucid translate runs/es docs/ locale/*.po --output es/
 
     translucid translate runs/es --nbest 5 --format jsonl "Good morning"
@@ -173,6 +175,9 @@ class Memory(NamedTuple):
             help="Use the translations of a memory or corpus; with :85, for instance, also fuzzy matches from 85 % on.",
         ),
     ] = None
+    knn: Annotated[
+        bool, Option("--knn", help="Let similar segments of the memory change the probabilities of words (kNN-MT).")
+    ] = False
 
     def parts(self) -> tuple[Path | None, int]:
         """Return the file, and the percentage from which matches are used.
@@ -317,6 +322,7 @@ def translate(
         "terms_mode": terms.mode,
         "memory": memory_file,
         "memory_from": percent,
+        "knn": memory.knn,
         "configuration": configuration,
         "first_step": first_step,
         "channel_weights": ranking.weights(run, configuration),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, Self, TypeAlias
 
+from bitext.pair import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.special import SPECIAL
 
@@ -39,6 +40,8 @@ class Hypothesis:
     log-probability of the free one, and other constrained outputs keep their distance from it."""
     forced: frozenset[int] = frozenset()
     """The numbers of the tokens that belong to terms which the free output lacks."""
+    retrieved: tuple[Pair, ...] = ()
+    """The similar pairs of a memory from which the search has retrieved, the most similar first."""
 
     @property
     def judged(self) -> Hypothesis:

@@ -9,6 +9,8 @@ from translucid.ground.errors import UserError
 CONSTRAINED = "constrained `terms`"
 """Terms that the search enforces, without annotating them for the model."""
 INTERVENTIONS = "`interventions`"
+KNN = "`knn`"
+"""Retrieval in the decoder."""
 
 CONFLICTS = (
     ("`ranking`", "`sample`", "it ranks what a beam search finds"),
@@ -20,6 +22,9 @@ CONFLICTS = (
     (INTERVENTIONS, "`others`", "heads and features belong to one run, and several are averaged"),
     (INTERVENTIONS, '`engine="ctranslate2"`', 'our own search changes heads and features: `engine="torch"`'),
     (INTERVENTIONS, '`engine="onnx"`', 'our own search changes heads and features: `engine="torch"`'),
+    (KNN, "`others`", "similar segments are compared by the states of one run, and several are averaged"),
+    (KNN, '`engine="ctranslate2"`', 'our own search retrieves; `engine="auto"` uses it where a segment is similar'),
+    (KNN, '`engine="onnx"`', 'our own search retrieves; `engine="auto"` uses it where a segment is similar'),
 )
 """Pairs of options that exclude each other, and why."""
 

@@ -26,6 +26,7 @@ from bitext.reading import digest, digest_if_any
 from translucid import __version__
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator, FirstStep, PivotTranslation, PivotTranslator
 from translucid.api.segment_translator import shown_matches
+from translucid.api.translation import Translation
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.document_context import Source, lines_before
 from translucid.decoding.decoding_options import DecodingOptions
@@ -222,6 +223,8 @@ class TranslationJob(LineJob):
     """A translation memory, or a corpus that serves as one."""
     memory_from: int = EXACT
     """The percentage from which its matches are used instead of translations."""
+    knn: bool = False
+    """Whether the search retrieves from the memory, as `Translator.with_knn` does."""
     first_step: FirstStep | None = None
     """The step into the pivot language, for a translation through one; `run` does the second step."""
     terms: Path | None = None
@@ -375,6 +378,8 @@ class TranslationJob(LineJob):
         if isinstance(translation, PivotTranslation):
             record["pivot"] = {"text": translation.first.text, "score": round(translation.first.score, 6)}
         record |= self._matches(models, translation.source, "model")
+        if self.knn and isinstance(translation, Translation):
+            record["retrieved"] = [word.record() for word in translation.retrieved]
         if self.columns > 1:
             record["alternatives"] = translation.alternatives
             record["scores"] = [round(alternative.score, 6) for alternative in translation.nbest]
@@ -525,6 +530,8 @@ def open_translator(job: TranslationJob, recall: Recall | None, threads: int) ->
         first_translator = job.first_step.open(translator, job.device, job.engine, threads)
     elif recall:
         translator = shown_matches(translator, recall)
+    if job.knn and recall:
+        translator = translator.with_knn(recall.memory)
     if job.terms:
         translator = translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
     translator = replace(translator, ranking=_ranking(job, translator))

@@ -30,7 +30,11 @@ BUILT_IN = (
     "translucid.language.kinds:LANGUAGE_MODELING",
 )
 """The tasks of our own extensions."""
-EXTENSIONS = ("translucid.live.kinds:LIVE", "translucid.circuits.kinds:CIRCUITS")
+EXTENSIONS = (
+    "translucid.live.kinds:LIVE",
+    "translucid.circuits.kinds:CIRCUITS",
+    "translucid.retrieval.kinds:RETRIEVAL",
+)
 """Our extensions without models of their own."""
 
 

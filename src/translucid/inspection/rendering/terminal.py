@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
@@ -101,6 +101,17 @@ def source_table(target: Sequence[str], shares: Sequence[float], prefix: WordMap
             continue
         earlier = strong_shares([(prefix.source[i], row[i]) for i in _largest(row, 2)])
         table.add_row(Text(word, "bold"), percent(share), Text(bar(share), "cyan"), Text(earlier, "dim"))
+    return table
+
+
+def retrieval_table(words: Iterable[tuple[str, int, float, bool, str, str]]) -> RenderableType:
+    """Return a table: for each word the earlier sentence that decided it, as in `Translation.retrieved`."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("word", "share", "", "", "earlier source", "its translation"):
+        table.add_column(column)
+    for word, _, share, changed, source, target in words:
+        change = "changed" if changed else "supported"
+        table.add_row(Text(word, "bold"), percent(share), Text(bar(share), "cyan"), change, Text(source), Text(target))
     return table
 
 

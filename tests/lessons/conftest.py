@@ -4,8 +4,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from bitext.pair import Pair
+from translucid import Translator
+from translucid.circuits import Dictionary, Transcoder, find_contexts, lesson_records
+from translucid.circuits.dictionary import DictionaryConfiguration, sublayers_of
+from translucid.circuits.labels import KINDS, Meaning, Meanings, Unit
 from translucid.cli.export import write_web_page
 from translucid.corpora.phrasebook import generate
 from translucid.ground.console import Console
@@ -34,6 +39,23 @@ RECURRENT_SETTINGS = [*SETTINGS, "training.max_steps=20", "training.validate_eve
 DEMO = [*SETTINGS, "model.heads=2", "model.feed_forward=32", "model.encoder_layers=1", "model.decoder_layers=2"]
 
 
+def write_dictionary(run, pairs):
+    """Write a dictionary of its neurons into a run, with contexts and labels: each feature stands for food."""
+    translator = Translator.load(run, "cpu", "torch")
+    torch.manual_seed(2)
+    transcoders = {}
+    for name, sublayer in sublayers_of(translator.model).items():
+        transcoders[name] = Transcoder.of_neurons(sublayer, 48, 8).requires_grad_(False)
+    digest = translator.loaded.folder.model_digest()
+    dictionary = Dictionary(transcoders, DictionaryConfiguration(digest, 3, 8, 0, 1, (), len(pairs)))
+    dictionary.save(run)
+    find_contexts(translator, dictionary, pairs, console=Console(quiet=True)).save(run)
+    units = {kind: Unit(f"decoder.0.{kind}.1", 1, 0.5, 0.4 + 0.1 * i, 48) for i, kind in enumerate(KINDS)}
+    row = Meaning("written", "topic", "food", 60, 600, 0.2, units)
+    features = {f"{name}.feature.{i}": row for name in transcoders for i in range(48)}
+    Meanings(dictionary.digest, [row], features).save(run)
+
+
 def _train_and_record(folder: Path) -> None:
     """Train the runs and record the figures of all lessons, with fewer sentences than usual."""
     pairs = [Pair(p.source, p.target) for p in generate(320, max_words=8)]
@@ -47,7 +69,10 @@ def _train_and_record(folder: Path) -> None:
         patched.setattr(runs, "PASSAGES", 40)
         patched.setattr(runs, "VALID_PASSAGES", 4)
         context_run(folder, "cpu")
+    write_dictionary(folder / "demo", [(pair.source, pair.target) for pair in pairs[:60]])
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recording, "FACTORS", (0, 4))
+        patched.setattr(lesson_records, "SHOWN", 2)
         patched.setattr(recording, "PER_LENGTH", 3)
         patched.setattr(recording, "LENGTHS", (3, 5, 13))
         patched.setattr(recording, "CANDIDATES", 6)

@@ -67,7 +67,7 @@ def test_no_content_is_wider_than_the_page(context, saved):
 
 COLORS = {"runOnly": ["color-contrast"]}
 OTHERS = {"rules": {"color-contrast": {"enabled": False}}}
-COLORED = ("index", "alignment", "masks", "heads", "beam", "layers", "ablation")
+COLORED = ("index", "alignment", "masks", "heads", "beam", "layers", "ablation", "features", "circuit")
 """Lessons that together contain every kind of element; the color rules are tested on them in both schemes."""
 
 

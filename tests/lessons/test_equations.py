@@ -13,6 +13,13 @@ from translucid.attention.masks import target_mask
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.attention.points import handling
 from translucid.attention.scores import Concat, Dot, General
+from translucid.circuits import Change, Transcoder
+from translucid.circuits.dictionary import sublayers_of
+from translucid.circuits.faithfulness import Question
+from translucid.circuits.graph import logit_target
+from translucid.circuits.linear import HeldModel, HeldNorm
+from translucid.circuits.nodes import Parts
+from translucid.circuits.steering import SteeredFeedForward
 from translucid.data.document_context import ContextOptions
 from translucid.decoding import search
 from translucid.decoding.decoding_options import DecodingOptions, length_penalty
@@ -217,6 +224,58 @@ def test_live_translation(f):
     assert equations.live_translation(continuation, source, f) == expected
     assert [word for word, _ in expected] == target
     assert (expected[0][1] == len(source)) == (f == 9)
+
+
+def test_transcoder_and_steering():
+    module, x = Transcoder(6, 20, 4), torch.randn(6)
+    nn.init.normal_(module.encoder_bias)
+    nn.init.normal_(module.decoder_bias)
+    f, written = equations.transcoder(x, *module.parameters(), 4)
+    assert_close(f, module.features(x))
+    assert_close(written, module(x))
+    assert (f > 0).sum() == 4
+    i, sublayer = int(f.argmax()), nn.Linear(6, 6)
+    for factor in (0, 1, 3):
+        expected = SteeredFeedForward(sublayer, module, {i: Change(factor=factor)})(x)
+        assert_close(equations.steered(sublayer(x), f, module.decoder_weight, i, factor), expected)
+
+
+def test_a_norm_whose_deviation_is_held():
+    norm, x, other = nn.LayerNorm(6), torch.randn(1, 1, 6), torch.randn(1, 1, 6)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    held = HeldNorm(norm)
+    held(x)  # the sentence
+    sigma = (x.var(unbiased=False) + norm.eps).sqrt()
+    for state in (x, other):
+        assert_close(equations.held_norm(state[0, 0], sigma, norm.weight, norm.bias), held(state)[0, 0])
+
+
+def test_direct_effects(model):
+    """The effects are those of the graph's nodes, and reach the logit of the model exactly."""
+    model, source, prefix = model.double(), torch.tensor([[4, 5, 2]]), torch.tensor([[1, 6, 7]])
+    held = HeldModel(model, source, prefix)
+    transcoders = {}
+    for name, sublayer in sublayers_of(model).items():
+        transcoders[name] = Transcoder.of_neurons(sublayer, 16, 3).requires_grad_(False)
+    parts = Parts(held, transcoders)
+    target, output_bias = logit_target(Question(model, source, prefix, (5,)))
+    w = torch.cat([vectors for _, vectors in parts.vectors.values()])
+
+    def logit(w):
+        leaves, start = {}, 0
+        for point, (positions, vectors) in parts.vectors.items():
+            own = w[start : start + len(vectors)]
+            start += len(vectors)
+            constant = parts.constant.get(point, torch.zeros_like(held.leaves[point]))
+            leaves[point] = constant + torch.zeros_like(constant).index_add(1, positions, own[None])
+        return held.values([target.point], leaves)[target.point][0, -1] @ target.vector + output_bias
+
+    effects, bias = equations.direct_effects(logit, w)
+    expected, _ = parts.effects(held.gradients([target]))
+    assert_close(effects, expected[0])
+    logits = model.decode(model.encode(source), prefix)[0, -1]
+    assert_close(effects.sum() + bias, logits[5] - logits.mean())
 
 
 def searched(model, ids, options):

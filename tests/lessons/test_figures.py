@@ -10,14 +10,16 @@ import torch
 from playwright.sync_api import expect
 
 from tests.probes.sliders import slide
-from translucid.attention.points import recording, recording_weights
+from translucid.attention.points import handling, recording, recording_weights
+from translucid.circuits import Change, Dictionary, Steering
 from translucid.corpora.phrasebook import generate
 from translucid.data.text_pipeline import EncodedPair
 from translucid.data.tokenizing.pieces import SEPARATOR
-from translucid.decoding.maps import forced_pass
+from translucid.decoding.maps import forced_features, forced_pass
+from translucid.inspection.words import word_spans
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.pages import recorded, save_pages
-from translucid.lessons.recording import BOOK, HEARD, PAIRS, PASSAGES
+from translucid.lessons.recording import BOOK, CIRCUITS_OF, HEARD, PAIRS, PASSAGES
 from translucid.lessons.runs import translated
 
 
@@ -406,6 +408,82 @@ def test_live(lesson, models):
             assert not part.evidence or f"“{part.text}” looks most at" in said
 
 
+def test_features(lesson, models, records):
+    """The table has the values of the transcoder, and the slider shows the translation of the steered model."""
+    page = lesson("features")
+    demo, text = models.demo, next(iter(CIRCUITS_OF))
+    dictionary = Dictionary.load(demo.loaded.folder)
+    target = demo.translate(text, beam=1, split=False).text
+    (pair,) = demo.inspector.encoded([(text, target)])
+    source, written = (torch.tensor([ids]) for ids in pair.input_ids)
+    for label, stack, side in (("translation, decoder", "decoder", 1), ("source, encoder", "encoder", 0)):
+        choose(page, "features of", label)
+        heads = page.locator(".matrix thead th").all_inner_texts()
+        names = [f"{stack}.{name.replace('.', '.feature.')}" for name in heads]
+        shown = numbers(page, ".selectable button").reshape(-1, len(names))
+        for name, column in zip(names, shown.T, strict=True):
+            sublayer, number = dictionary.parse_feature(name)
+            with torch.inference_mode(), recording(demo.model, [f"{sublayer}.feed_forward_input"]) as record:
+                forced_features(demo.model, demo.model.encode(source), written)
+            x = exact(record[f"{sublayer}.feed_forward_input"][0])
+            W_e, b_e = (exact(weight) for weight in [*dictionary.transcoders[sublayer].parameters()][:2])
+            f = np.maximum(0, x @ W_e.T + b_e)
+            f[f < np.sort(f)[:, -8][:, None]] = 0
+            np.testing.assert_allclose(np.nan_to_num(column), f[:, number], atol=0.051)
+        assert len(shown) == len(pair.input_ids[side])
+    page.locator(".selectable button").nth(1).click()
+    assert page.inner_text(".figure-content h3") == names[1]
+    steered = demo.with_interventions(Steering(dictionary, {names[1]: Change(factor=4)}))
+    slide(page, "strength", 2)
+    assert page.inner_text(".translation").endswith(steered.translate(text, beam=1, split=False).text)
+    assert page.locator(".contexts li").count() == 3
+    close(numbers(page, ".unit-table .amount"), [0.2, 0.5, 0.4, 0.7])
+
+
+def test_circuit(lesson, models):
+    """The sum is the model's logit, and a feature that is switched off gives the logit of the model without it."""
+    page = lesson("circuit")
+    demo, text = models.demo, next(iter(CIRCUITS_OF))
+    target = demo.translate(text, beam=1, split=False).text
+    transcoders = Dictionary.load(demo.loaded.folder).transcoders
+    word = max(range(len(target.split())), key=lambda i: len(target.split()[i]))
+    (pair,) = demo.pipeline.pairs([(text, target)])
+    _, start, _ = word_spans(demo.tokenizer.target_pieces(pair.ids[1]))[word]
+    ids = torch.tensor([pair.ids[0]]), torch.tensor([[demo.model.bos, *pair.ids[1][:start]]])
+
+    def logit():
+        with torch.inference_mode():
+            logits = demo.model.decode(demo.model.encode(ids[0]), ids[1])[0, -1]
+        return (logits[pair.ids[1][start]] - logits.mean()).item()
+
+    effects = numbers(page, ".sum-table td:nth-child(2)")
+    close([effects[:-1].sum(), effects[-1]], [logit(), logit()], 1)
+    node = page.locator(".graph .node.feature").last
+    node.press("Enter")
+    name, _ = node.get_attribute("aria-label").split(" at ")
+    record = json.loads(page.evaluate("JSON.stringify(lessonRecords.circuit.sentences[0].graph)"))
+    place = record["nodes"][int(node.get_attribute("data-node"))]["position"]
+    sublayer, number = name.split(".feature.")
+    transcoder, seen = transcoders[sublayer], []
+
+    def read(x, first):
+        seen[:] = [x]
+        return x
+
+    def write(output, first):
+        result = output.clone()
+        result[0, place] -= transcoder.features(seen[0])[0, place, int(number)] * transcoder.decoder_weight[int(number)]
+        return result
+
+    with handling(demo.model, {f"{sublayer}.feed_forward_input": read, f"{sublayer}.feed_forward": write}):
+        without = logit()
+    details = page.locator(".graph-view .details")
+    page.get_by_role("button", name="Switch it off here").click()
+    assert f"the logit changes from {nearly(logit(), 2)} to {nearly(without, 2)}" in details.inner_text()
+    page.get_by_role("button", name="Switch it off everywhere").click()
+    assert f"With {name} off everywhere" in details.inner_text()
+
+
 def test_beam(lesson, models):
     page = lesson("beam")
     page.get_by_label("Sentence").select_option(label=BOOK[1])
@@ -495,6 +573,29 @@ def expected_facts(name, record):
                 return ["Must it be so?"]
             sentence, lag = changed[0]
             return [sentence["whole"], f"With a lag of {lag['lag']}, it is “{lag['text']}”"]
+        case "features":
+            shown = [
+                part for sentence in record["sentences"] for side in sentence["sides"] for part in side["features"]
+            ]
+            close = sum(part["neuron"]["reads"] >= 0.9 for part in shown)
+            texts = [f"{close} of the {len(shown)} features", f"{first['width']} features of a sublayer"]
+            labeled = [part for part in shown if part["units"]]
+            best = max(labeled, key=lambda part: part["units"]["feature"])
+            meaning, units, means = best["card"]["meaning"], best["units"], first["means"]
+            return [
+                *texts,
+                f"{best['card']['name']} stands for “{meaning['label']} {meaning['value']}”",
+                f"has an F1 of {nearly(units['feature'], 2)}, the best neuron {nearly(units['neuron'], 2)}",
+                f"the mean F1 of the best is {nearly(means['feature'], 2)} and {nearly(means['neuron'], 2)}",
+            ]
+        case "circuit":
+            tested = [sentence["graph"]["faithfulness"] for sentence in record["sentences"]]
+            changed = sum(one["top"]["changed"] for one in tested)
+            logits = nearly(first["graph"]["logit"], 2), nearly(tested[0]["top"]["logit"], 2)
+            return [
+                f"the word changes in {changed} of {len(tested)} sentences",
+                f"The logit goes from {logits[0]} to {logits[1]}",
+            ]
     return []
 
 

@@ -166,7 +166,7 @@ def test_a_server_without_models_shows_the_packaged_records():
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with urllib.request.urlopen(f"{url}/") as answer:
             assert answer.url == f"{url}/lessons/"
-            assert b"fourteen short lessons" in answer.read()
+            assert b"sixteen short lessons" in answer.read()
         with urllib.request.urlopen(f"{url}/lessons/records/beam.js") as answer:
             assert answer.headers["Content-Type"].startswith("text/javascript")
         with pytest.raises(urllib.error.HTTPError, match="404"):

@@ -93,6 +93,7 @@ CONSTANTS = {
     "ablation": {"2013", "6", "0", "1"},
     "context": {"2013", "0"},
     "live": {"1"},
+    "features": {"1"},
 }
 """The numbers that the texts of lessons may have: of equations, of papers, of lessons and of the figure's controls."""
 
@@ -128,8 +129,8 @@ def test_the_documentation_of_patching_shows_the_recorded_figures():
         assert row and row[1].split() == [str(round(100 * value)) for value in carried], layer
 
 
-def test_the_fourteen_lessons(files):
-    assert len(NAMES) == 14
+def test_the_sixteen_lessons(files):
+    assert len(NAMES) == 16
     assert list(LESSON) == NAMES
     assert set(SENTENCE) == set(NAMES) - {"positions"}
     index = files["index.html"]
@@ -231,13 +232,18 @@ def test_with_the_demo_alone_the_lessons_of_recurrent_translators_are_recorded(l
     configuration = tmp_path / "runs" / "demo" / "config.yaml"
     text = configuration.read_text(encoding="utf-8")  # the search in the browser can't follow this rule:
     configuration.write_text(text.replace("no_repeat_ngram: 0", "no_repeat_ngram: 3"), encoding="utf-8")
+    dictionary = tmp_path / "runs" / "demo" / "circuits" / "dictionary.safetensors"
     models = Models(tmp_path / "runs")
     assert models.trained() == ["demo"]
     assert [lesson.name for lesson in LESSONS if not models.has(lesson)] == ["bottleneck", "alignment", "context"]
+    dictionary.write_bytes(dictionary.read_bytes()[:-8])
     (tmp_path / "runs" / "lessons").symlink_to(lesson_runs / "lessons")
     assert run(["learn", "--runs", str(tmp_path / "runs"), "--save", str(tmp_path / "lessons")]) == 0
     messages = capsys.readouterr().err
     assert "Lessons 1, 2, 13 show what was recorded" in messages
+    demo = tmp_path / "runs" / "demo"
+    assert f"Lessons 15, 16 show what was recorded. For sentences of your own: translucid features {demo}" in messages
+    assert recorded("features") in (tmp_path / "lessons" / "records" / "features.js").read_text(encoding="utf-8")
     assert "the pages embed no translator: decoding.no_repeat_ngram=3" in messages
     assert "<iframe" not in (tmp_path / "lessons" / "heads.html").read_text(encoding="utf-8")
     assert recorded("bottleneck") in (tmp_path / "lessons" / "records" / "bottleneck.js").read_text(encoding="utf-8")

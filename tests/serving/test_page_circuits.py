@@ -66,11 +66,17 @@ def test_a_feature_has_a_card_and_a_slider(page):
 
 def test_a_graph_is_followed_ablated_and_linked_to(page, context, address):
     type_in(page, TEXT)
-    page.get_by_role("tab", name="Graph").click()
-    expect(page.get_by_label("word to explain")).to_be_visible()
-    page.locator("#inspection .below .word").nth(2).click()
+    waiting = []
+    page.route("**/graph_tab.js", waiting.append)
+    with page.expect_request("**/graph_tab.js"):
+        page.get_by_role("tab", name="Graph").click()
+    page.locator("#inspection .below .word").nth(2).click()  # before the tab's module is there
+    page.wait_for_timeout(100)
+    waiting[0].continue_()
     graph = page.locator("#inspection .graph")
     expect(graph.locator("[data-node=logit]")).to_contain_text("el")
+    expect(page.get_by_label("word to explain")).to_have_value("2")
+    expect(page.locator("#inspection .continuations")).to_be_empty()
     node = graph.locator(".node.feature").last
     node.press("Enter")
     assert page.locator("#inspection .graph .edge").evaluate_all(EDGES) > 0

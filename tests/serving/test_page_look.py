@@ -120,7 +120,7 @@ def test_a_tree_on_a_phone_starts_at_its_root_and_unknown_characters_are_named(p
 
 
 def test_equation_code_picture_and_controls_of_a_lesson_are_two_clicks_away(page):
-    page.get_by_role("link", name="fourteen lessons").click()
+    page.get_by_role("link", name="sixteen lessons").click()
     assert Axe().run(page).response["violations"] == []
     page.get_by_role("link", name="Queries, keys and values").click()
     for part in ("math", "pre", "#figure .memory", "#figure input[type=range]"):
@@ -135,7 +135,7 @@ def test_without_lessons_there_is_no_link_to_them(page):
     page.reload()
     page.wait_for_selector("body.ready")
     expect(page.get_by_role("link", name="API")).to_be_visible()
-    expect(page.get_by_role("link", name="fourteen lessons")).to_have_count(0)
+    expect(page.get_by_role("link", name="sixteen lessons")).to_have_count(0)
 
 
 def test_a_word_of_the_other_direction_is_isolated(page):

@@ -135,7 +135,7 @@ class Card:
         record = {key: value for key, value in asdict(self).items() if key in ("name", "share", "largest")}
         for key in ("contexts", "promotes", "suppresses", "words"):
             record[key] = [item._asdict() for item in getattr(self, key)]
-        return {**record, "meaning": meaning}
+        return {**record, "meaning": meaning, "label": self.label, "facts": self.facts, "linked": self.linked}
 
     def render(self) -> list[RenderableType]:
         """Return the card for the terminal."""

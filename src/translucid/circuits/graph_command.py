@@ -80,7 +80,7 @@ def graph(
     from translucid.circuits.dictionary import Dictionary
     from translucid.circuits.graph import attribution_graph
     from translucid.circuits.graph_view import figures, terminal_view
-    from translucid.circuits.labels import Meanings
+    from translucid.circuits.labels import Meanings, labels_of
     from translucid.circuits.linear import refuse_others
     from translucid.circuits.saved_graph import save_graph
 
@@ -94,8 +94,7 @@ def graph(
     translator = translator_of(run, languages, asked.device, "torch")
     refuse_others(translator.model)
     dictionary = Dictionary.load(run)
-    meanings = Meanings.load(run, dictionary)
-    labels = {name: str(meaning) for name, meaning in meanings.features.items()} if meanings else {}
+    labels = labels_of(Meanings.load(run, dictionary))
     transcoders = dictionary.to(translator.device).transcoders
     console = Console()
     if asked.pairs:

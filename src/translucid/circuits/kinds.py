@@ -5,7 +5,7 @@ Nothing here needs PyTorch.
 
 from pathlib import Path
 
-from translucid.models.kinds import Extension, InspectorTabs
+from translucid.models.kinds import Extension, InspectorTabs, LessonFigures
 
 FILE = "dictionary.safetensors"
 """The dictionary in the folder of a run."""
@@ -25,6 +25,15 @@ CIRCUITS = Extension(
         tabs={"features": ("Features", "features_tab.js"), "graph": ("Graph", "graph_tab.js")},
         files="translucid.circuits.kinds:tab_files",
         is_offered="translucid.circuits.kinds:has_dictionary",
+    ),
+    lessons=LessonFigures(
+        records={
+            "features": "translucid.circuits.lesson_records:features_record",
+            "circuit": "translucid.circuits.lesson_records:circuit_record",
+        },
+        is_ready="translucid.circuits.lesson_records:is_ready",
+        page="translucid.circuits.kinds:PAGE",
+        styles=("features.css", "graph.css"),
     ),
     interventions={"feature": "translucid.circuits.steering:steering"},
     commands={

@@ -144,6 +144,11 @@ class Meanings:
         return table
 
 
+def labels_of(meanings: Meanings | None) -> dict[str, str]:
+    """Return the labels of features by their names; none if nothing was measured."""
+    return {name: str(meaning) for name, meaning in meanings.features.items()} if meanings else {}
+
+
 def _plain(row: Meaning) -> dict[str, Any]:
     return {**row._asdict(), "units": {kind: unit._asdict() for kind, unit in row.units.items()}}
 

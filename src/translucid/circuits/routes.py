@@ -16,7 +16,6 @@ from translucid.circuits.cards import card_of
 from translucid.circuits.contexts import FILE as CONTEXTS
 from translucid.circuits.contexts import Contexts
 from translucid.circuits.dictionary import Dictionary
-from translucid.circuits.drawing import draw
 from translucid.circuits.faithfulness import outcomes
 from translucid.circuits.features import features_of
 from translucid.circuits.fields import AblateFields, CardFields, FeaturesFields, GraphFields, SteerFields
@@ -25,8 +24,9 @@ from translucid.circuits.graph_view import figures
 from translucid.circuits.kinds import FILE as DICTIONARY
 from translucid.circuits.kinds import has_dictionary
 from translucid.circuits.labels import FILE as MEANINGS
-from translucid.circuits.labels import Meanings
+from translucid.circuits.labels import Meanings, labels_of
 from translucid.circuits.nodes import Node
+from translucid.circuits.saved_graph import view_record
 from translucid.circuits.steering import Steering, parse_changes
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import CIRCUITS
@@ -72,7 +72,7 @@ class CircuitRoutes(Handlers):
                 raise ApiError(400, f"Invalid request: {what}")
             dictionary, contexts, meanings = known
             card = card_of(translator, dictionary, fields.feature, contexts=contexts, meanings=meanings)
-            return rendered({**card.to_json(), "label": card.label, "facts": card.facts, "linked": card.linked})
+            return rendered(card.to_json())
 
         return await call.task.run(answer)
 
@@ -105,10 +105,7 @@ class CircuitRoutes(Handlers):
                 instead_of=fields.instead_of or None,
                 target=fields.translation,
             )
-            names = {node.part.name for node in graph.nodes} & known.labels.keys()
-            labels = {name: known.labels[name] for name in sorted(names)}
-            picture = draw(graph, labels, standalone=False)
-            return rendered({**graph.to_json(), "svg": picture, "figures": figures(graph), "labels": labels})
+            return rendered({**view_record(graph, known.labels), "figures": figures(graph)})
 
         return await call.task.run(answer)
 
@@ -146,7 +143,7 @@ class Known(NamedTuple):
     @property
     def labels(self) -> dict[str, str]:
         """The labels of features by their names."""
-        return {name: str(meaning) for name, meaning in self.meanings.features.items()} if self.meanings else {}
+        return labels_of(self.meanings)
 
 
 def known_of(translator: Translator) -> Known:

@@ -60,9 +60,7 @@ def save_graph(
 
 def page(graph: AttributionGraph, figures: str = "", labels: Mapping[str, str] | None = None) -> str:
     """Return the graph as a page in one file, which needs no network."""
-    names = {node.part.name for node in graph.nodes}
-    shown = {name: label for name, label in (labels or {}).items() if name in names}
-    record = {**graph.to_json(), "svg": draw(graph, labels, standalone=False), "labels": shown}
+    record = view_record(graph, labels or {})
     body = f"""<main>
 <h1>{escape(title(graph))}</h1>
 <p>{escape(graph.text)}<br>{escape(graph.translation)}</p>
@@ -74,6 +72,13 @@ def page(graph: AttributionGraph, figures: str = "", labels: Mapping[str, str] |
 {bundle("graph.js", [WEB, PAGE], _SHOW)}</script>
 """
     return document(title(graph), style() + _FRAME, body)
+
+
+def view_record(graph: AttributionGraph, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Return what `graph.js` shows: the record of a graph with its picture and the labels of its features."""
+    names = {node.part.name for node in graph.nodes}
+    shown = {name: label for name, label in labels.items() if name in names}
+    return {**graph.to_json(), "svg": draw(graph, labels, standalone=False), "labels": shown}
 
 
 def circuit_tracer(graph: AttributionGraph, slug: str, model: str, labels: Mapping[str, str]) -> dict[str, Any]:

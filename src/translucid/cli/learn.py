@@ -26,11 +26,12 @@ def learn(
     port: Annotated[int, Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
     show: Annotated[bool, Option("--open", help="Open the lessons in the browser.")] = False,
 ) -> None:
-    """Fourteen short interactive lessons about attention and the layers of a model.
+    """Sixteen short interactive lessons about attention and the layers of a model.
 
     The figures show numbers from small translators. A lesson whose models exist is live: it accepts your own sentences.
-    --train trains the models, and `translucid demo` the one of lessons 3 to 12 and 14. The others show recordings. If
-    the demo's model exists, some of the saved pages embed a translator that runs in the browser.
+    --train trains the models, and `translucid demo` the one of lessons 3 to 12 and 14 to 16, of which 15 and 16 also
+    need a dictionary of features (`translucid features`). The others show recordings. If the demo's model exists, some
+    of the saved pages embed a translator that runs in the browser.
 
     **Examples**
 
@@ -47,14 +48,14 @@ def learn(
         refuse_overwrite(save, overwrite, "lessons.js", "a folder of lessons")
     if train:
         models.load()
-    recorded_lessons = []
+    recorded_lessons: dict[str, list[str]] = {}  # by the command that makes what they need
     for number, lesson in enumerate(LESSONS, 1):
         if not models.has(lesson):
-            recorded_lessons.append(str(number))
-    has_live_lessons = len(recorded_lessons) < len(LESSONS)
-    if recorded_lessons:
-        subject = f"Lessons {', '.join(recorded_lessons)} show" if has_live_lessons else "The lessons show"
-        command = f"translucid learn --train --runs {runs}"
+            command = lesson.command if models.has_runs(lesson) else "translucid learn --train --runs {runs}"
+            recorded_lessons.setdefault(command.format(runs=runs), []).append(str(number))
+    has_live_lessons = sum(map(len, recorded_lessons.values())) < len(LESSONS)
+    for command, numbers in recorded_lessons.items():
+        subject = f"Lessons {', '.join(numbers)} show" if has_live_lessons else "The lessons show"
         console.print(f"{subject} what was recorded. For sentences of your own: {command}", soft_wrap=True)
     if save:
         from translucid.lessons.pages import save_pages

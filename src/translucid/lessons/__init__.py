@@ -1,4 +1,4 @@
-"""Fourteen lessons about attention, with the numbers of small models: pages that a browser shows, and notebooks."""
+"""Sixteen lessons about attention, with the numbers of small models: pages that a browser shows, and notebooks."""
 
 from bitext.public_names import public_names
 

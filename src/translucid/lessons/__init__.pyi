@@ -1,4 +1,8 @@
+from translucid.lessons.equations import direct_effects as direct_effects
+from translucid.lessons.equations import held_norm as held_norm
 from translucid.lessons.equations import live_translation as live_translation
+from translucid.lessons.equations import steered as steered
+from translucid.lessons.equations import transcoder as transcoder
 from translucid.lessons.lessons import LESSONS as LESSONS
 from translucid.lessons.lessons import Lesson as Lesson
 from translucid.lessons.recording import log_odds as log_odds

@@ -163,3 +163,29 @@ def live_translation(
                 break
             written.append((word, heard))
     return written
+
+
+def transcoder(x: Tensor, W_e: Tensor, b_e: Tensor, W_d: Tensor, b_d: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the features f [F] of an input x [D], and what they write [D], where row i of W_e and W_d is feature i."""
+    positive = torch.relu(W_e @ x + b_e)
+    smallest = positive.topk(k).values[-1]
+    f = positive.where(positive >= smallest, 0)
+    return f, f @ W_d + b_d
+
+
+def steered(output: Tensor, f: Tensor, W_d: Tensor, i: int, factor: float) -> Tensor:
+    """Return what the sublayer writes [D], its error included, when feature i is scaled."""
+    return output + (factor - 1) * f[i] * W_d[i]
+
+
+def held_norm(x: Tensor, sigma: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+    """Return the norm of x [D] with the deviation of the sentence."""
+    return (x - x.mean()) / sigma * gain + bias
+
+
+def direct_effects(logit: Callable[[Tensor], Tensor], w: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the effects [n] of what n nodes write, w [n, D], on a logit that is affine in w, and the bias."""
+    w = w.detach().requires_grad_()
+    (g,) = torch.autograd.grad(logit(w), w)
+    bias = logit(torch.zeros_like(w))
+    return (g * w).sum(-1), bias

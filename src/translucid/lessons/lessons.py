@@ -1,4 +1,4 @@
-"""The fourteen lessons, in order."""
+"""The sixteen lessons, in order."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class Lesson:
     """The functions and classes of the package whose source is shown below them, as `module:name`."""
     runs: Sequence[str] = ("demo",)
     """The names of the runs whose numbers the figure shows."""
+    command: str = ""
+    """The command that makes what the figure needs beside trained runs, with `{runs}` for their folder; or empty."""
     view: str = ""
     """The view of the translator that the page embeds, `attention`, `heads` or `steps`; none if empty."""
 

@@ -23,6 +23,7 @@ from pygments.lexers import PythonLexer
 
 from translucid.inspection.rendering.bundling import WEB, bundle
 from translucid.lessons.lessons import LESSONS, Lesson
+from translucid.models.kinds import lesson_figures, resolved
 
 PAGES = Path(str(files("translucid.lessons"))) / "pages"
 RECORDED = PAGES.parent / "recorded"
@@ -90,8 +91,12 @@ def static_files(live: Collection[Lesson] = (), translator: str = "", *, embed: 
     content = {"index.html": index(translator, live=bool(live))}
     for lesson in LESSONS:
         content[f"{lesson.name}.html"] = page(lesson, translator, live=lesson in live, embed=embed)
-    content["lessons.js"] = bundle("main.js", [PAGES, WEB])
-    styles = WEB / "tokens.css", WEB / "inspector.css", PAGES / "lesson.css"
+    further = lesson_figures()
+    content["lessons.js"] = bundle("main.js", [PAGES, WEB, *(resolved(figures.page) for figures in further)])
+    styles = [WEB / "tokens.css", WEB / "inspector.css"]
+    for figures in further:
+        styles += (resolved(figures.page) / name for name in figures.styles)
+    styles.append(PAGES / "lesson.css")
     content["lessons.css"] = "".join(path.read_text(encoding="utf-8") for path in styles)
     return content
 
@@ -118,7 +123,7 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
         pagination=_pagination(number),
     )
     scripts = f'<script defer src="records/{lesson.name}.js"></script>\n<script defer src="lessons.js"></script>\n'
-    return _document(lesson.title, lesson.name, body, scripts, translator, live=live)
+    return _document(lesson.title, lesson.name, body, scripts, translator, live=live, command=lesson.command)
 
 
 def index(translator: str = "", *, live: bool = False) -> str:
@@ -173,15 +178,17 @@ def _pagination(number: int) -> str:
     return f'<nav class="pagination" aria-label="Previous and next lesson">{"".join(links)}</nav>'
 
 
-def _document(title: str, name: str, body: str, scripts: str, translator: str, *, live: bool) -> str:
+def _document(title: str, name: str, body: str, scripts: str, translator: str, *, live: bool, command: str = "") -> str:
     steps = ""
     for number, lesson in enumerate(LESSONS, 1):
         current = " aria-current=page" if lesson.name == name else ""
         steps += f'<li><a href="{lesson.name}.html" title="{escape(lesson.title)}"{current}>{number}</a></li>'
     back = f'<a class="back" href="{translator}">Back to the models</a>\n' if translator else ""
-    live_attribute = " data-live" if live else ""
+    attributes = " data-live" if live else ""
+    if command:
+        attributes += f' data-command="{escape(command.format(runs="runs"))}"'
     return _template("document").substitute(
-        title=escape(title), scripts=scripts, name=name, live=live_attribute, back=back, steps=steps, body=body
+        title=escape(title), scripts=scripts, name=name, attributes=attributes, back=back, steps=steps, body=body
     )
 
 

@@ -37,6 +37,7 @@ from translucid.inspection.words import span_ranges, span_words, word_spans
 from translucid.lessons.lessons import Lesson
 from translucid.lessons.pages import as_json, recorded
 from translucid.lessons.runs import WORDS, Models, translated
+from translucid.models.kinds import figures_of_lesson, resolved
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import PlainDecoder, RecurrentMemory, RecurrentModel
 from translucid.runs.presets import DEMO_TEXTS
@@ -615,6 +616,61 @@ def live(models: Models) -> Record:
     return {"sentences": [live_sentence(models, text) for text in HEARD]}
 
 
+FACTORS = (0, 2, 4, 8)
+"""The factors of the slider in the lesson on features; it also has 1."""
+CIRCUITS_OF = {
+    "They are going to the beach": "playa",
+    "The shirt is red and small": "roja",
+    DEMO_TEXTS[0]: "fútbol",
+}
+"""The sentences of the lessons on features and on circuits, and a word of each translation; of others, the longest."""
+
+
+def features_sentence(models: Models, text: str) -> Record:
+    """Return features of a sentence and of its greedy translation, and the translations when one is scaled."""
+    return _record_of_figure("features")(models.demo, text, _one_sentence(models, text), FACTORS)
+
+
+def circuit_sentence(models: Models, text: str) -> Record:
+    """Return the graph of a word of the greedy translation of a sentence."""
+    target = _one_sentence(models, text)
+    words, word = target.split(), CIRCUITS_OF.get(text)
+    # Another model may not write the word.
+    position = words.index(word) if word in words else max(range(len(words)), key=lambda i: len(words[i]))
+    return _record_of_figure("circuit")(models.demo, text, target, position)
+
+
+def _one_sentence(models: Models, text: str) -> str:
+    """Return the greedy translation of a text.
+
+    Raises:
+        UserError: the text is more than one sentence, or its translation is empty.
+    """
+    translated(models.demo, text)
+    target = _written(models.demo, text)
+    if not target.strip():
+        raise UserError("the translation is empty", fix="Give another sentence.")
+    return target
+
+
+def _record_of_figure(lesson: str) -> Callable[..., Record]:
+    """Return the function of an extension that records a figure."""
+    figures = figures_of_lesson(lesson)
+    assert figures is not None
+    function: Callable[..., Record] = resolved(figures.records[lesson])
+    return function
+
+
+def features(models: Models) -> Record:
+    """Return the sentences of the lesson."""
+    return {"sentences": [features_sentence(models, text) for text in CIRCUITS_OF]}
+
+
+def circuit(models: Models) -> Record:
+    """Return the sentences of the lesson."""
+    return {"sentences": [circuit_sentence(models, text) for text in CIRCUITS_OF]}
+
+
 def of_book(sentence: Callable[[Models, str], Record]) -> Callable[[Models], Record]:
     """Return a function that records a lesson with only sentences."""
     return lambda models: {"sentences": [sentence(models, text) for text in BOOK]}
@@ -634,6 +690,8 @@ SENTENCE: dict[str, Callable[[Models, str], Record]] = {
     "patching": patching_sentence,
     "context": context_sentence,
     "live": live_sentence,
+    "features": features_sentence,
+    "circuit": circuit_sentence,
 }
 """The function that records a sentence, by lesson; the lesson on positions has none."""
 LESSON: dict[str, Callable[[Models], Record]] = {
@@ -651,17 +709,18 @@ LESSON: dict[str, Callable[[Models], Record]] = {
     "patching": patching,
     "context": context,
     "live": live,
+    "features": features,
+    "circuit": circuit,
 }
 """The function that records a lesson, in order."""
 
 
 def record_of(models: Models, lesson: Lesson) -> str:
-    """Return the record of a lesson as JSON; it is saved until one of its models is trained again."""
+    """Return the record of a lesson as JSON; it is saved until one of its models or its dictionary is learned again."""
     if not models.has(lesson):
         return recorded(lesson.name)
     file = models.runs / "lessons" / f"{lesson.name}.json"
-    newest = max((models.runs / name / "model.safetensors").stat().st_mtime for name in lesson.runs)
-    if not file.exists() or file.stat().st_mtime < newest or not _has_current_fields(file, lesson):
+    if not file.exists() or file.stat().st_mtime < models.changed(lesson) or not _has_current_fields(file, lesson):
         file.parent.mkdir(exist_ok=True)
         write_atomically(file, as_json(LESSON[lesson.name](models)).encode())
     return file.read_text(encoding="utf-8")

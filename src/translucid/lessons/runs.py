@@ -19,8 +19,9 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.lessons.demonstration import phrasebook_pairs, resumed_or_new, train_demo
 from translucid.lessons.lessons import Lesson
+from translucid.models.kinds import figures_of_lesson, resolved
 from translucid.runs.corpus_files import Corpora
-from translucid.runs.run_folder import RunFolder
+from translucid.runs.run_folder import CIRCUITS, RunFolder
 from translucid.training.experiment import run_experiment
 
 RECURRENT = {
@@ -144,8 +145,22 @@ class Models:
         self._recurrent: dict[str, Translator] = {}
 
     def has(self, lesson: Lesson) -> bool:
+        """Return whether all models of a lesson are trained, and have what its figure needs beside them."""
+        figures = figures_of_lesson(lesson.name)
+        is_ready = resolved(figures.is_ready) if figures else Path.is_dir
+        return self.has_runs(lesson) and all(is_ready(self.runs / name) for name in lesson.runs)
+
+    def has_runs(self, lesson: Lesson) -> bool:
         """Return whether all models of a lesson are trained."""
         return all(map(self._finished, lesson.runs))
+
+    def changed(self, lesson: Lesson) -> float:
+        """Return when a file on which the figure of a lesson depends was written last, in seconds."""
+        files = [self.runs / name / "model.safetensors" for name in lesson.runs]
+        if figures_of_lesson(lesson.name):
+            for name in lesson.runs:
+                files += (self.runs / name / CIRCUITS).glob("*.*")
+        return max(file.stat().st_mtime for file in files)
 
     def trained(self) -> list[str]:
         """Return the names of the trained runs."""

@@ -121,6 +121,21 @@ class InspectorTabs:
 
 
 @dataclass(frozen=True)
+class LessonFigures:
+    """What the figures of lessons about an extension need. References are `module:name`."""
+
+    records: Mapping[str, str]
+    """By the name of a lesson, a function to the record that its figure shows, plain values: from a translator, a
+    sentence, its translation, and what the lesson chooses."""
+    is_ready: str
+    """A function that returns whether a run folder has what the records need."""
+    page: str
+    """The folder of the JavaScript modules that the figures import."""
+    styles: tuple[str, ...]
+    """The names of the style sheets in this folder that they need."""
+
+
+@dataclass(frozen=True)
 class Extension:
     """What a package adds to translators, without a kind of model of its own. References are `module:name`."""
 
@@ -139,6 +154,8 @@ class Extension:
     """What it adds to the server's page, if anything."""
     tabs: InspectorTabs | None = None
     """What it adds to the inspector of translations on this page, if anything."""
+    lessons: LessonFigures | None = None
+    """What lessons about it need, if there are any."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Groups of a run's configuration, each with the function that chooses it when a way to read word alignments is
     chosen: from a translator, all ways, the best first, and sentence pairs."""
@@ -209,6 +226,16 @@ def inspector_tabs(run: Path) -> list[dict[str, str]]:
             for name, (label, module) in extension.tabs.tabs.items():
                 rows.append({"name": name, "label": label, "module": module})
     return rows
+
+
+def lesson_figures() -> list[LessonFigures]:
+    """Return what lessons about our extensions need."""
+    return [extension.lessons for extension in extensions() if extension.lessons]
+
+
+def figures_of_lesson(name: str) -> LessonFigures | None:
+    """Return what a lesson needs of an extension; None if it is not about one."""
+    return next((figures for figures in lesson_figures() if name in figures.records), None)
 
 
 def extension_method(name: str) -> Callable[..., Any]:

@@ -22,7 +22,8 @@ export async function showCard(inspector, root, feature) {
   }
 }
 
-function cardParts(card, [sourceLanguage, targetLanguage]) {
+// Return what a card shows, as elements.
+export function cardParts(card, [sourceLanguage, targetLanguage]) {
   const effects = (items) => items.map(({ token, effect }) => [token.replaceAll("▁", ""), formatSigned(effect)]);
   const words = card.words.map(({ word, contexts }) => [word, String(contexts)]);
   const parts = [element("p", { className: "note", textContent: card.facts })];

@@ -38,7 +38,8 @@ const NO_ATTENTION = "This model has no attention: its decoder sees the source o
 //   sentenceIndex: the first sentence,
 //   view: how the words and maps are shown, TRANSLATION_VIEW if not given,
 //   hasSingleMap: whether the model has a single attention map, so that no tab for heads is needed,
-//   tabs: further tabs, [{ name, label, show(inspector) }, …]; `show` fills inspector.panel, and may set inspector.contrastForm }
+//   tabs: further tabs, [{ name, label, show(inspector) }, …]; `show` fills inspector.panel, and may set inspector.contrastForm, also
+//     later: clicks on words wait for the promise that it returns }
 // server: functions that ask the server for what is missing; tabs whose function is missing are not shown. {
 //   maps(sentence): a record with all maps,
 //   contributions(sentence): the fields and maps that contributions add to a record,
@@ -88,6 +89,8 @@ class Inspector {
     this.wordsView = null; // what view.showWords returned
     /** @type {any} */
     this.contrastForm = null;
+    /** @type {Promise<void> | null} */
+    this.loading = null; // of a further tab, whose module decides what a click on a word does
     this.createElements(root);
     this.tab = this.availableTabs().includes(content.tab) ? content.tab : "attention";
     if (sentences.length) this.showSentence(sentences[content.sentenceIndex] ? content.sentenceIndex : 0);
@@ -160,6 +163,7 @@ class Inspector {
     if (!kinds.includes(this.map.kind)) this.map = this.record.maps.find(({ kind }) => kind === "cross");
     this.showWords();
     const shown = this.tabs[name].show(this);
+    this.loading = name in TABS ? null : shown;
     if (name === "attention" || name === "steps") this.showExportMenu(); // other tabs do it once they have loaded
     return shown;
   }
@@ -207,7 +211,10 @@ class Inspector {
     this.continuations.replaceChildren();
   }
 
-  chooseWord(index) {
+  async chooseWord(index) {
+    const { loading } = this;
+    await loading;
+    if (loading !== this.loading) return; // another tab or sentence is open
     const canContrast = this.contrastForm && index < this.wordsWithoutEnd().length;
     if (canContrast) this.contrastForm.selectWord(index);
     else this.showContinuations(this.prefixTokens(index), this.prefixText(index), index);

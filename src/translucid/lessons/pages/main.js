@@ -4,9 +4,11 @@ import { ablationFacts, ablationFigure } from "./ablation.js";
 import { alignmentFigure } from "./alignment.js";
 import { beamFacts, beamFigure } from "./beam.js";
 import { bottleneckFacts, bottleneckFigure } from "./bottleneck.js";
+import { circuitFacts, circuitFigure } from "./circuit.js";
 import { contextFacts, contextFigure } from "./context.js";
 import { contributionsFacts, contributionsFigure } from "./contributions.js";
 import { el } from "./dom.js";
+import { featuresFacts, featuresFigure } from "./features.js";
 import { headsFacts, headsFigure } from "./heads.js";
 import { layersFacts, layersFigure } from "./layers.js";
 import { liveFacts, liveFigure } from "./live.js";
@@ -33,6 +35,8 @@ const FIGURES = {
   patching: patchingFigure,
   context: contextFigure,
   live: liveFigure,
+  features: featuresFigure,
+  circuit: circuitFigure,
 };
 // What the text of a lesson says about its record: a function of the record that returns texts by name. The page has an
 // element with the attribute data-fact for each.
@@ -47,6 +51,8 @@ const FACTS = {
   patching: patchingFacts,
   context: contextFacts,
   live: liveFacts,
+  features: featuresFacts,
+  circuit: circuitFacts,
 };
 // Examples of what a reader can enter.
 const PLACEHOLDER = "We are going to the park";
@@ -88,6 +94,7 @@ function sentenceSelect(sentences, onSelect) {
   updateOptions();
   select.addEventListener("change", () => onSelect(sentences[Number(select.value)]));
   const node = el("div", { class: "sentence-select" }, el("label", {}, el("span", {}, "Sentence"), select));
+  const { command } = document.body.dataset; // what the figure needs beside trained models
   if ("live" in document.body.dataset) node.append(...customSentenceForm(addSentence));
   else
     node.append(
@@ -95,6 +102,7 @@ function sentenceSelect(sentences, onSelect) {
         "p",
         { class: "hint" },
         "Recorded. To type your own sentences: ",
+        ...(command ? [el("code", {}, command), ", then "] : []),
         el("code", {}, "translucid learn --train --open"),
       ),
     );

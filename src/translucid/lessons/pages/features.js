@@ -1,0 +1,154 @@
+// Lesson 15: the features of a sentence, what is known of one of them, and the translation when it is scaled.
+import { el } from "./dom.js";
+import { cardParts } from "./feature_card.js";
+import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import {
+  bar,
+  cellPicker,
+  choice,
+  gridCell,
+  gridHeader,
+  gridRow,
+  gridTable,
+  hint,
+  liveRegion,
+  slider,
+} from "./widgets.js";
+import { diffWords, markWords } from "./word_diff.js";
+
+const SIDES = [
+  { label: "translation, decoder", value: "target" },
+  { label: "source, encoder", value: "source" },
+];
+const UNITS = {
+  always: "saying yes always",
+  neuron: "best neuron",
+  feature: "best feature",
+  probe: "probe on the state",
+};
+const CLOSE = 0.9; // the cosine from which a feature reads what a neuron reads
+
+export function featuresFigure(container) {
+  let sentence;
+  const sides = choice("features of", SIDES, showSide);
+  const table = el("div", {});
+  const name = el("h3", {});
+  const sliders = el("div", { class: "controls" });
+  const translation = el("p", { class: "translation" });
+  const summary = liveRegion();
+  const units = el("div", {});
+  const card = el("div", { class: "inspector" });
+  container.append(sides.node, table, name, sliders, translation, summary, units, card);
+  return showSentence;
+
+  function showSentence(newSentence) {
+    sentence = newSentence;
+    showSide();
+  }
+
+  function showSide() {
+    const { tokens, features } = sentence.sides.find(({ side }) => side === sides.value);
+    const largest = Math.max(...features.flatMap(({ values }) => values));
+    const names = features.map((feature) => shortName(feature.card.name));
+    const describeCell = (row, column) => {
+      const value = features[column].values[row];
+      const text = value ? formatNumber(value, 1) : "";
+      const token = formatPiece(tokens[row]);
+      return { text: [text], name: `${names[column]} at ${token}: ${text || "not active"}`, weight: value / largest };
+    };
+    const [first] = features;
+    const selected = [first.values.indexOf(Math.max(...first.values)), 0];
+    const onSelect = (_row, column) => showFeature(features[column]);
+    table.replaceChildren(
+      cellPicker(tokens.map(formatPiece), names, describeCell, selected, onSelect, "token ↓ feature →"),
+      hint("Features are named layer.number; the numbers are their values. Choose one."),
+    );
+    showFeature(first);
+  }
+
+  function showFeature(feature) {
+    const { factors } = sentence;
+    const all = [...factors, 1].sort((a, b) => a - b);
+    name.textContent = feature.card.name;
+    const strength = slider(
+      "strength",
+      {
+        min: 0,
+        max: all.length - 1,
+        value: all.indexOf(1),
+        format: (i) => (all[i] === 0 ? "off" : `${all[i]} ×`),
+      },
+      (i) => showTranslation(feature, all[i]),
+    );
+    sliders.replaceChildren(strength.node);
+    showTranslation(feature, 1);
+    units.replaceChildren(...unitRows(feature));
+    card.replaceChildren(...cardParts(feature.card, ["en", "es"]));
+  }
+
+  // The recorded translation with a feature that is scaled at every position.
+  function showTranslation(feature, factor) {
+    const text = factor === 1 ? sentence.translation : feature.steered[sentence.factors.indexOf(factor)];
+    const words = text.split(/\s+/);
+    const [differing] = diffWords(words, sentence.translation.split(/\s+/));
+    const label = el("span", { class: "label" }, `${sentence.text} → `);
+    translation.replaceChildren(label, ...(text.trim() ? markWords(words, differing) : ["(empty)"]));
+    const isSame = text === sentence.translation;
+    const action = factor === 0 ? "off" : `${factor} times as strong`;
+    summary.textContent =
+      factor === 1
+        ? "The feature as it is. Move the slider to change it at every position."
+        : `The feature is ${action}: the translation ${isSame ? "stays the same" : "changes"}.`;
+  }
+}
+
+// What a feature means, beside what other units tell of the same, and the neuron that it is closest to.
+function unitRows({ card, units, neuron }) {
+  const [side, layer] = card.name.split(".");
+  const closest = hint(
+    `It reads a direction whose cosine with that of neuron ${neuron.number} of ${side}.${layer} is ${formatNumber(neuron.reads)}; what both write has the cosine ${formatNumber(neuron.writes)}.`,
+  );
+  if (!units) return [hint("No label of the phrasebook is clear enough for this feature."), closest];
+  const { label, value } = card.meaning;
+  const rows = Object.entries(UNITS).map(([kind, text]) => gridRow(text, gridCell(bar(units[kind]))));
+  const title = `F1 for “${label} ${value}”`;
+  const isBest = units.best === card.name;
+  const note = isBest ? "The best feature is this one." : `The best feature is ${units.best}.`;
+  return [gridTable("unit-table", title, gridHeader("unit", title), ...rows), hint(note), closest];
+}
+
+// decoder.1.feature.412 as 1.412
+function shortName(name) {
+  const [, layer, , number] = name.split(".");
+  return `${layer}.${number}`;
+}
+
+// What the text says about the record: a feature with a label, and how much neurons tell of the same.
+export function featuresFacts({ sentences }) {
+  const [{ active, width, means }] = sentences;
+  const all = sentences.flatMap(({ sides }) => sides.flatMap(({ features }) => features));
+  const labeled = all.filter(({ units }) => units).sort((a, b) => b.units.feature - a.units.feature)[0];
+  const close = all.filter(({ neuron }) => neuron.reads >= CLOSE).length;
+  const steered = sentences.flatMap(({ sides, translation }) =>
+    sides.flatMap(({ features }) => features.flatMap((feature) => feature.steered.map((text) => text !== translation))),
+  );
+  const changed = steered.filter(Boolean).length;
+  const closeness = `${close} of the ${all.length} features in the figure read a direction whose cosine with that of a neuron is at least ${CLOSE}.`;
+  const changes = `In the figure, ${formatPercent(changed / steered.length)} of the changed strengths change the translation.`;
+  const facts = { active, width, closeness, changes };
+  if (!labeled) {
+    return {
+      ...facts,
+      question: "No feature of these sentences has a label. Do its strongest contexts tell what it means?",
+      answer: "They show when it is active, not what it is for.",
+    };
+  }
+  const { card, units } = labeled;
+  const meaning = `“${card.meaning.label} ${card.meaning.value}”`;
+  const comparison = means.feature > means.neuron + 0.02 ? "more than" : "no more than";
+  return {
+    ...facts,
+    question: `${card.name} stands for ${meaning}. Has the dictionary found what no neuron tells?`,
+    answer: `The best feature for ${meaning} has an F1 of ${formatNumber(units.feature)}, the best neuron ${formatNumber(units.neuron)}. Over all labels, features tell ${comparison} neurons: the mean F1 of the best is ${formatNumber(means.feature)} and ${formatNumber(means.neuron)}. A linear probe has ${formatNumber(means.probe)}: the states know the labels, spread over many units.`,
+  };
+}

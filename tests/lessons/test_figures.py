@@ -418,8 +418,8 @@ def test_features(lesson, models, records):
     source, written = (torch.tensor([ids]) for ids in pair.input_ids)
     for label, stack, side in (("translation, decoder", "decoder", 1), ("source, encoder", "encoder", 0)):
         choose(page, "features of", label)
-        heads = page.locator(".matrix thead th").all_inner_texts()
-        names = [f"{stack}.{name.replace('.', '.feature.')}" for name in heads]
+        heads = [head.split() for head in page.locator(".matrix thead th").all_inner_texts()]
+        names = [f"{stack}.{layer}.feature.{number}" for _, layer, number in heads]
         shown = numbers(page, ".selectable button").reshape(-1, len(names))
         for name, column in zip(names, shown.T, strict=True):
             sublayer, number = dictionary.parse_feature(name)

@@ -24,7 +24,7 @@ from translucid.circuits.steering import Change, Steering
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
-SHOWN, CONTEXTS, NODES = 6, 3, 20
+SHOWN, CONTEXTS, NODES = 6, 3, 16
 """The numbers of features of each side of a sentence, of contexts of a feature, and of nodes of a graph."""
 
 
@@ -40,7 +40,7 @@ def is_ready(run: Path) -> bool:
 def features_record(translator: Translator, text: str, target: str, factors: Sequence[float]) -> dict[str, Any]:
     """Return features of a sentence and its translation, and the greedy translations when one is scaled.
 
-    Features with a label come first, then those that are strong here and rare elsewhere.
+    They are strong here and rare elsewhere; half of them, and the first, have different labels if so many have one.
 
     Args:
         translator: a translator with the PyTorch engine, whose run has a dictionary.
@@ -69,10 +69,11 @@ def features_record(translator: Translator, text: str, target: str, factors: Seq
     for side in ("source", "target"):
         own = [token for token in tokens if token.side == side]
         values = _values(own)
-        order: dict[FeatureName, tuple[bool, float]] = {}
-        for name, row in values.items():
-            order[name] = str(name) not in labels, max(row) * log(max(contexts.share(name), 1e-4))
-        chosen = sorted(values, key=order.__getitem__)[:SHOWN]
+        rarity = {name: max(row) * log(max(contexts.share(name), 1e-4)) for name, row in values.items()}
+        names = sorted(values, key=rarity.__getitem__)
+        labeled = {labels[str(name)]: name for name in reversed(names) if str(name) in labels}
+        first = sorted(labeled.values(), key=names.index)[: SHOWN // 2]
+        chosen = [*first, *(name for name in names if name not in first)][:SHOWN]
         features = [{"values": values[name], **described(name)} for name in chosen]
         sides.append({"side": side, "tokens": [token.token for token in own], "features": features})
     means = {}

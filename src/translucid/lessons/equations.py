@@ -166,7 +166,7 @@ def live_translation(
 
 
 def transcoder(x: Tensor, W_e: Tensor, b_e: Tensor, W_d: Tensor, b_d: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the features f [F] of an input x [D], and what they write [D], where row i of W_e and W_d is feature i."""
+    """Return the features f [F] of an input x [D], and what they write [D]; they are the rows of W_e and W_d."""
     positive = torch.relu(W_e @ x + b_e)
     smallest = positive.topk(k).values[-1]
     f = positive.where(positive >= smallest, 0)

@@ -616,11 +616,11 @@ def live(models: Models) -> Record:
     return {"sentences": [live_sentence(models, text) for text in HEARD]}
 
 
-FACTORS = (0, 2, 4, 8)
+FACTORS = (0, 4, 16, 64)
 """The factors of the slider in the lesson on features; it also has 1."""
 CIRCUITS_OF = {
     "They are going to the beach": "playa",
-    "The shirt is red and small": "roja",
+    "I closed the door.": "la",
     DEMO_TEXTS[0]: "fútbol",
 }
 """The sentences of the lessons on features and on circuits, and a word of each translation; of others, the longest."""

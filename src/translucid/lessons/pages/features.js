@@ -49,21 +49,27 @@ export function featuresFigure(container) {
   function showSide() {
     const { tokens, features } = sentence.sides.find(({ side }) => side === sides.value);
     const largest = Math.max(...features.flatMap(({ values }) => values));
-    const names = features.map((feature) => shortName(feature.card.name));
     const describeCell = (row, column) => {
-      const value = features[column].values[row];
-      const text = value ? formatNumber(value, 1) : "";
-      const token = formatPiece(tokens[row]);
-      return { text: [text], name: `${names[column]} at ${token}: ${text || "not active"}`, weight: value / largest };
+      const { card, values } = features[column];
+      const text = values[row] ? formatNumber(values[row], 1) : "";
+      const name = `${card.name} at ${formatPiece(tokens[row])}: ${text || "not active"}`;
+      return { text: [text], name, weight: values[row] / largest };
     };
-    const [first] = features;
-    const selected = [first.values.indexOf(Math.max(...first.values)), 0];
+    const names = features.map(({ card }) => columnName(card.name));
+    const changing = features.filter(({ steered }) => steered.some((text) => text !== sentence.translation));
+    const first = Math.max(0, features.indexOf(changing[0]));
+    const { values } = features[first];
     const onSelect = (_row, column) => showFeature(features[column]);
+    const selected = [values.indexOf(Math.max(...values)), first];
+    const numbers = changing.map(({ card }) => card.name.split(".").at(-1));
+    const effect = changing.length
+      ? `The translation changes with other strengths of ${numbers.join(", ")}`
+      : "No other strength changes the translation";
     table.replaceChildren(
       cellPicker(tokens.map(formatPiece), names, describeCell, selected, onSelect, "token ↓ feature →"),
-      hint("Features are named layer.number; the numbers are their values. Choose one."),
+      hint(`The numbers are the values of features. Choose one. ${effect}.`),
     );
-    showFeature(first);
+    showFeature(features[first]);
   }
 
   function showFeature(feature) {
@@ -117,10 +123,10 @@ function unitRows({ card, units, neuron }) {
   return [gridTable("unit-table", title, gridHeader("unit", title), ...rows), hint(note), closest];
 }
 
-// decoder.1.feature.412 as 1.412
-function shortName(name) {
+// The name of a feature with its layer in a line of its own.
+function columnName(name) {
   const [, layer, , number] = name.split(".");
-  return `${layer}.${number}`;
+  return el("span", {}, el("small", {}, `layer ${layer}`), number);
 }
 
 // What the text says about the record: a feature with a label, and how much neurons tell of the same.

@@ -67,7 +67,7 @@ def test_a_feature_has_a_card_and_a_slider(page):
 def test_a_graph_is_followed_ablated_and_linked_to(page, context, address):
     type_in(page, TEXT)
     waiting = []
-    page.route("**/graph_tab.js", waiting.append)
+    page.route("**/graph_tab.js", lambda route: waiting.append(route))
     with page.expect_request("**/graph_tab.js"):
         page.get_by_role("tab", name="Graph").click()
     page.locator("#inspection .below .word").nth(2).click()  # before the tab's module is there

@@ -57,7 +57,10 @@ def corpus_of(vocabulary: int, sentences: int = SENTENCES) -> EncodedCorpus:
 def epochs_of(configuration: Configuration, sentences: int = SENTENCES) -> PairDataLoader:
     """Return epochs of synthetic pairs, in batches of this configuration."""
     corpus = corpus_of(configuration.data.tokenizer.vocabulary, sentences)
-    return PairDataLoader(corpus, [sentences], batch_tokens=configuration.training.batch_tokens, seed=1)
+    options = configuration.training
+    return PairDataLoader(
+        corpus, [sentences], max_tokens=LONGEST, batch_tokens=options.batch_tokens, seed=1, packed=options.packed
+    )
 
 
 def batches_of(configuration: Configuration) -> Iterator[Batch]:

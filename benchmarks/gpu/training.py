@@ -47,6 +47,12 @@ def ours(configuration: Configuration, device: torch.device, precision: str) -> 
     return update
 
 
+def packed(configuration: Configuration, device: torch.device, precision: str) -> Update:
+    """Return an update of our own trainer on packed batches."""
+    options = configuration.training.model_copy(update={"packed": True})
+    return ours(configuration.model_copy(update={"training": options}), device, precision)
+
+
 def plain(model: nn.Module, configuration: Configuration, device: torch.device, precision: str) -> Update:
     """Return an update of the loop of tutorials: all logits, PyTorch's cross-entropy, Adam in one kernel."""
     model = model.to(device).train()
@@ -76,6 +82,7 @@ def plain(model: nn.Module, configuration: Configuration, device: torch.device, 
 
 BUILDERS: dict[str, Callable[[Configuration, torch.device, str], Update]] = {
     "translucid": ours,
+    "translucid, packed": packed,
     # Without the hint PyTorch inspects the mask, which synchronizes with the GPU.
     "nn.Transformer": lambda configuration, *rest: plain(
         Tutorial(shape_of(configuration), causal_hint=True), configuration, *rest

@@ -10,9 +10,13 @@ import torch
 from tests.conftest import SETTINGS
 from tests.devices.shrunk import CASES, build_case
 from tests.devices.test_models import outcome
+from tests.training.test_packed import SHAPE, padded_batch
+from translucid.attention.attend import attend_fused
 from translucid.captions.self_critical import SelfCritical
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
+from translucid.data.packing import pack
+from translucid.kernels.attention import PackedMask
 from translucid.kernels.rounding import mixed_precision
 from translucid.runs.run_folder import RunFolder
 from translucid.training.hardware.ddp import Workers
@@ -48,6 +52,24 @@ def test_an_update_in_bfloat16(name):
     if name not in RANDOM:
         assert float(rounded.smoothed.detach()) == pytest.approx(float(exact.smoothed.detach()), rel=0.03)
     assert all(torch.isfinite(p.grad).all() for p in weights.parameters if p.grad is not None)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention_of_packed_batches(causal):
+    """The kernel for sentences of varying length gives the contexts and the gradients of the equation."""
+    packing = pack(padded_batch(), SHAPE).packing
+    queries, keys = packing.target, packing.target if causal else packing.source
+    tensors = [torch.randn(1, 2, len(side.position), 32).bfloat16() for side in (queries, keys, keys)]
+    seeds = torch.randn_like(tensors[0])
+    outcomes = []
+    for device, dtype in ((CPU, torch.float32), (GPU, torch.bfloat16)):
+        inputs = [x.to(device, dtype).requires_grad_() for x in tensors]
+        mask = PackedMask(queries.to(device), keys.to(device))
+        context = attend_fused(*inputs, mask, causal=causal)
+        gradients = torch.autograd.grad(context, inputs, seeds.to(context))
+        outcomes.append([x.detach().cpu().float() for x in (context, *gradients)])
+    for expected, actual in zip(*outcomes, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=0.05, atol=0.05)
 
 
 @pytest.mark.parametrize("name", ["caption-soft", "captioner that reads first", "captioner without attention", "tiny"])
@@ -93,6 +115,8 @@ FEATURES = {
     "guided alignment": ["training.guided_alignment=0.1"],
     "quantized weights": ["training.quantized_weights=true"],
     "compiled": ["training.compile=true"],
+    "packed": ["training.packed=true"],
+    "packed and compiled": ["training.packed=true", "training.compile=true"],
     "document context": ["data.context=2"],
     "several directions": ["data.both_directions=true"],
     "one teacher": ["training.distillation_weight=0.5", "training.teachers=[{teacher}]"],

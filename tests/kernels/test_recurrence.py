@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from translucid.kernels import recurrence, reference_mode
+from translucid.kernels.packing import Sentences
 from translucid.kernels.recurrence import linear_recurrence, reference_recurrence
 
 IMPLEMENTATIONS = {
     "stepped": linear_recurrence,
-    "doubled": recurrence._doubling_scan,
+    "doubled": lambda a, b: recurrence._doubling_scan(a, b, b.size(1)),
     "reference": reference_recurrence,
 }
 
@@ -63,6 +64,24 @@ def test_long_sequences_are_exact_in_float32(compute, lower, upper):
     exact = torch.autograd.grad(reference_recurrence(exact_a, exact_b), (exact_a, exact_b), seeds.double())
     for gradient, reference in zip((da, db), exact, strict=True):
         torch.testing.assert_close(gradient.double(), reference, rtol=1e-4, atol=1e-5 * reference.abs().max().item())
+
+
+def test_sentences_of_a_packed_row_have_recurrences_of_their_own():
+    """Also in the gradients: the states and the gradients are those of each sentence alone."""
+    a, b = (x[:1].detach().requires_grad_() for x in parts(12))
+    sentences = Sentences.of(torch.tensor([4, 1, 0, 5, 2]), 8)
+    h = linear_recurrence(a, b, sentences)
+    seeds = torch.randn(h.shape, generator=torch.Generator().manual_seed(1), dtype=h.dtype)
+    gradients = torch.autograd.grad(h, (a, b), seeds)
+    for first, last in ((0, 4), (4, 5), (5, 10), (10, 12)):
+        part = [x[:, first:last].detach().requires_grad_() for x in (a, b)]
+        expected = reference_recurrence(*part)
+        torch.testing.assert_close(h[:, first:last], expected, rtol=0, atol=1e-13)
+        references = torch.autograd.grad(
+            expected, part, seeds[:, first:last], allow_unused=True, materialize_grads=True
+        )
+        for gradient, reference in zip(gradients, references, strict=True):
+            torch.testing.assert_close(gradient[:, first:last], reference, rtol=0, atol=1e-13)
 
 
 def test_reference_mode_and_the_compiler_have_other_ways(monkeypatch):

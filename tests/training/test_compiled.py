@@ -8,7 +8,9 @@ import torch
 from torch._dynamo.backends.registry import lookup_backend
 
 from tests.devices.shrunk import build_case
+from tests.training.test_packed import SHAPE, padded_batch
 from translucid.data.batching import Batch
+from translucid.data.packing import pack
 from translucid.ground.errors import UserError
 from translucid.kernels import reference_mode
 from translucid.runs.configuration import resolve
@@ -44,6 +46,18 @@ def test_one_graph_for_all_batches_of_a_length_gives_the_loss_and_the_gradients_
     for actual, reference in zip(gradients, expected_gradients, strict=True):
         torch.testing.assert_close(actual, reference, rtol=1e-4, atol=1e-5)
     loss_of(Batch(batch.source[:4, :5], batch.targets_in[:4, :6], batch.labels[:4, :6]))
+    assert len(graphs) == 1
+
+
+@pytest.mark.parametrize("name", ["ssru", "post-norm, learned positions"])
+def test_all_packed_batches_are_one_graph(name):
+    """In float64, with the loss of the model as it is."""
+    model, graphs = build_case(name, layers=1).model.double().train(), []
+    loss_of = CompiledLoss(model, counting(graphs))
+    for lengths in (((4, 6), (9, 2), (1, 11)), ((3, 3), (2, 8), (7, 4), (5, 5)), ((10, 11),)):
+        batch = pack(padded_batch(lengths), SHAPE)
+        expected = batch_loss(model, batch, 0.1).smoothed
+        torch.testing.assert_close(loss_of(batch, 0.1).smoothed, expected, rtol=0, atol=1e-9)
     assert len(graphs) == 1
 
 

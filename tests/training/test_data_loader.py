@@ -38,7 +38,13 @@ def labels_of(batch):
 
 
 def sentences(batches):
-    return Counter(tuple(row[row != SPECIAL.pad].tolist()) for batch in batches for row in batch.rows.labels)
+    counts = Counter()
+    for batch in batches:
+        labels, packing = batch.rows.labels, batch.rows.packing
+        for row in packing.target.padded(labels) if packing else labels:
+            counts[tuple(row[row != SPECIAL.pad].tolist())] += 1
+    del counts[()]  # the filling of packed batches
+    return counts
 
 
 @pytest.mark.parametrize("block", [10**6, 70])
@@ -50,11 +56,46 @@ def test_an_epoch_has_every_pair_once_in_batches_of_its_own(corpus, block):
     assert all(b.rows.source.numel() <= 200 or len(b.rows.source) == 1 for b in first)
 
 
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("block", [10**6, 70])
-def test_an_epoch_resumes_at_any_batch(corpus, block):
-    batches = [batch.rows.labels.tolist() for batch in epochs(corpus, block=block).batches(3)]
-    for first in range(0, len(batches) + 1, 3):
-        assert [b.rows.labels.tolist() for b in epochs(corpus, block=block).batches(3, first)] == batches[first:]
+def test_an_epoch_resumes_at_any_batch(corpus, block, packed):
+    def batches(first=0):
+        return [batch.rows.labels.tolist() for batch in epochs(corpus, block=block, packed=packed).batches(3, first)]
+
+    whole_epoch = batches()
+    for first in range(0, len(whole_epoch) + 1, 3):
+        assert batches(first) == whole_epoch[first:]
+
+
+def shapes(batch):
+    """Return the shapes of everything in a packed batch that a graph reads, with its longest sentences."""
+    rows = batch.rows
+    tensors = [rows.source, rows.targets_in, rows.labels]
+    for side in rows.packing:
+        tensors += [side.offsets, side.number, side.position]
+    return (*(tuple(tensor.shape) for tensor in tensors), *(side.longest for side in rows.packing))
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize("block", [10**6, 70])
+def test_all_packed_batches_of_an_epoch_have_one_shape_and_no_token_is_lost(corpus, block, processes):
+    expected = Counter(tuple(corpus.target(i).tolist()) for i in range(300))
+    parts = []
+    for rank in range(processes):
+        parts.append(list(epochs(corpus, block=block, packed=True, workers=Workers(rank, processes)).batches(0)))
+    assert sentences(batch for part in parts for batch in part) == expected
+    assert len({shapes(batch) for part in parts for batch in part}) == 1
+    for shares in zip(*parts, strict=True):
+        assert {part.target_tokens for part in shares} == {sum(labels_of(part) for part in shares)}
+    filling = sum(int((batch.rows.source == SPECIAL.pad).sum()) for batch in parts[0])
+    assert filling / sum(batch.rows.source.numel() for batch in parts[0]) < (0.2 if processes == 1 else 0.8)
+
+
+def test_a_pair_that_is_too_long_for_the_shape_has_a_larger_batch(corpus):
+    data = PairDataLoader(corpus, [300], max_tokens=99, batch_tokens=12, seed=1, packed=True)
+    batches = list(data.batches(0))
+    assert sentences(batches).total() == 300
+    assert len({shapes(batch) for batch in batches}) > 1
 
 
 @pytest.mark.parametrize("block", [10**6, 70])

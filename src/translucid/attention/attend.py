@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from translucid.kernels.attention import SharedMask, context_of
+from translucid.kernels.attention import Mask, context_of
 
 
 def scaled_dot_product(query: Tensor, key: Tensor, scale: float | Tensor | None = None) -> Tensor:
@@ -76,7 +76,7 @@ def attend(
 
 
 def attend_fused(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None = None, *, causal: bool = False
 ) -> Tensor:
     """Return the context of `attend` [.., n_q, d_v] without the weights, from the fastest kernel for this machine.
 

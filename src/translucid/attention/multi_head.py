@@ -8,8 +8,9 @@ from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
 from translucid.attention.points import Point
-from translucid.kernels.attention import SharedMask, whole_mask
+from translucid.kernels.attention import Mask, PackedMask, whole_mask
 from translucid.kernels.linear import Linear
+from translucid.kernels.packing import Sentences
 
 KeyValue: TypeAlias = tuple[Tensor, Tensor]
 """Keys and values [B, H, S, d]."""
@@ -62,9 +63,7 @@ class MultiHeadAttention(nn.Module):
         key, value = self.key_value(memory).unflatten(-1, (2, self.heads, -1)).unbind(2)  # [B, S, H, d] each
         return key.transpose(1, 2), value.transpose(1, 2)
 
-    def forward(
-        self, x: Tensor, memory: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
-    ) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, mask: Tensor | Mask | None = None, *, causal: bool = False) -> Tensor:
         """Attend from every position of x [B, T, D] to a memory [B, S, D], which is x itself for self-attention.
 
         Returns:
@@ -78,7 +77,7 @@ class MultiHeadAttention(nn.Module):
         x: Tensor,
         key: Tensor,
         value: Tensor,
-        mask: Tensor | SharedMask | None = None,
+        mask: Tensor | Mask | None = None,
         *,
         causal: bool = False,
         first: int = 0,
@@ -104,13 +103,16 @@ class MultiHeadAttention(nn.Module):
         # Concatenate the heads: [B, H, T, d] -> [B, T, D].
         return self.at_output(self.output(context.transpose(1, 2).flatten(2)), first)
 
-    def attend_with_kv_cache(self, x: Tensor, kv_cache: KeyValue | None, first: int = 0) -> tuple[Tensor, KeyValue]:
+    def attend_with_kv_cache(
+        self, x: Tensor, kv_cache: KeyValue | None, first: int = 0, sentences: Sentences | None = None
+    ) -> tuple[Tensor, KeyValue]:
         """Compute causal self-attention at all positions x [N, T, D], or at one position x [N, 1, D] after others.
 
         Args:
             x: the positions.
             kv_cache: the keys and values [N, H, t, d] of earlier positions; t may be 0.
             first: the position of the first row of x, for the points.
+            sentences: those of a packed row x [1, T, D].
 
         Returns:
             The output [N, T, D], and the keys and values of all positions so far.
@@ -118,4 +120,5 @@ class MultiHeadAttention(nn.Module):
         key, value = self.project(x)
         if kv_cache is not None:
             key, value = append_to_kv_cache(kv_cache, key, value)
-        return self.attend_heads(x, key, value, causal=kv_cache is None, first=first), (key, value)
+        mask = PackedMask(sentences, sentences) if sentences else None
+        return self.attend_heads(x, key, value, mask, causal=kv_cache is None, first=first), (key, value)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from translucid.ground.special import SPECIAL
 from translucid.kernels.loss import SoftTargets
+from translucid.kernels.packing import Packing
 from translucid.kernels.upload import pinned, upload
 
 
@@ -25,7 +26,10 @@ class LinkedPieces(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Sources with their targets."""
+    """Sources with their targets: padded, with a row for each, or packed.
+
+    A packed batch (`data/packing.py`) has one row [1, S] for all sources and one row [1, T] for all targets.
+    """
 
     source: Tensor
     """The input of the model's `encode`. Sentences are ids [B, S] int64, right-padded; each ends in the end token."""
@@ -43,6 +47,8 @@ class Batch(NamedTuple):
     """The word links of the pairs, for guided alignment."""
     soft_targets: SoftTargets | None = None
     """The most probable tokens of teachers at each of `positions`, for distillation."""
+    packing: Packing | None = None
+    """The sentences of a packed batch."""
 
     def rows(self, rows: slice) -> Batch:
         """Return some rows of a batch that has one target for each source."""
@@ -55,13 +61,14 @@ class Batch(NamedTuple):
         """
         if self.positions is not None:
             return self
-        is_ids = self.source.dim() == 2 and self.source.dtype == torch.int64
+        is_ids = self.source.dim() == 2 and self.source.dtype == torch.int64 and not self.packing
         lengths = self.source.ne(SPECIAL.pad).sum(1).tolist() if is_ids else ()
         positions = self.labels.flatten().ne(SPECIAL.pad).nonzero().squeeze(1)
         links = self.links and LinkedPieces(*map(pinned, self.links))
         soft = self.soft_targets and SoftTargets(*map(pinned, self.soft_targets))
         source, targets_in, labels = (pinned(side) for side in self[:3])
-        return Batch(source, targets_in, labels, pinned(positions), lengths, links, soft)
+        packing = self.packing and self.packing.prepared()
+        return Batch(source, targets_in, labels, pinned(positions), lengths, links, soft, packing)
 
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch on another device."""
@@ -69,7 +76,8 @@ class Batch(NamedTuple):
         positions = None if self.positions is None else upload(self.positions, device)
         links = self.links and LinkedPieces(*(upload(tensor, device) for tensor in self.links))
         soft = self.soft_targets and SoftTargets(*(upload(tensor, device) for tensor in self.soft_targets))
-        return Batch(source, targets_in, labels, positions, self.lengths, links, soft)
+        packing = self.packing and self.packing.to(device)
+        return Batch(source, targets_in, labels, positions, self.lengths, links, soft, packing)
 
 
 def bucketed_batches(

@@ -29,6 +29,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from translucid.kernels.dispatch import uses_reference
+from translucid.kernels.packing import Sentences
 from translucid.kernels.rounding import rounding
 
 LONGEST = {torch.bfloat16: 128, torch.float32: 28}
@@ -71,6 +72,35 @@ def share_mask(allowed: Tensor) -> SharedMask:
     return SharedMask(allowed, kernel_mask, empty_rows, all_allowed=False)
 
 
+@dataclass(frozen=True)
+class PackedMask:
+    """The mask of a packed batch: a query may look at the keys of its own sentence."""
+
+    queries: Sentences
+    """The sentences of the n_q queries."""
+    keys: Sentences
+    """The sentences of the n_k keys, as many."""
+    visible: Tensor | None = None
+    """boolean [1, n_k], False at keys that no query may look at; None if there are none."""
+
+    @property
+    def allowed(self) -> Tensor:
+        """boolean [1, 1, n_q, n_k], True where a query may look: the whole mask, for the equation."""
+        same_sentence = self.queries.number[:, None] == self.keys.number
+        return (same_sentence if self.visible is None else same_sentence & self.visible)[None, None]
+
+
+Mask: TypeAlias = SharedMask | PackedMask
+"""The mask of a padded or of a packed batch."""
+
+
+def mask_of_keys(visible: Tensor, queries: Sentences | None = None, keys: Sentences | None = None) -> Mask:
+    """Return the mask of queries that may look at the `visible` keys [B, n_k] of their row or, if packed, sentence."""
+    if queries is None or keys is None:
+        return share_mask(visible[:, None, None])  # [B, 1, 1, n_k]
+    return PackedMask(queries, keys, visible)
+
+
 Equation: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
 """From queries, keys, values and a mask to contexts and weights."""
 
@@ -80,7 +110,7 @@ def context_of(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    mask: Tensor | SharedMask | None = None,
+    mask: Tensor | Mask | None = None,
     *,
     causal: bool = False,
 ) -> Tensor:
@@ -97,7 +127,7 @@ def context_of(
 
 
 def fast_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None = None, *, causal: bool = False
 ) -> Tensor | None:
     """Return C [.., n_q, d_v] of Q [.., n_q, d], K [.., n_k, d] and V [.., n_k, d_v]; None in the reference mode.
 
@@ -106,6 +136,8 @@ def fast_attention(
     """
     if uses_reference("attention"):
         return None
+    if isinstance(mask, PackedMask):
+        return _packed(query, key, value, mask, causal)
     products = _products_are_faster(query, key, value)
     # PyTorch's kernel takes a mask or `is_causal`, not both; our products take a mask only.
     if causal and (products or mask is not None):
@@ -151,9 +183,9 @@ def _products_are_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
-def whole_mask(mask: Tensor | SharedMask | None, query: Tensor, causal: bool) -> Tensor | None:
+def whole_mask(mask: Tensor | Mask | None, query: Tensor, causal: bool) -> Tensor | None:
     """Combine the mask and, if `causal`, the causal mask of queries [.., T, d] in one tensor; None if there is none."""
-    allowed = mask.allowed if isinstance(mask, SharedMask) else mask
+    allowed = mask if mask is None or isinstance(mask, Tensor) else mask.allowed
     if not causal:
         return allowed
     length = query.size(-2)
@@ -171,6 +203,34 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, c
     if mask is None or mask.empty_rows is None:
         return context
     return context.masked_fill(mask.empty_rows, 0)
+
+
+VARLEN = torch.bfloat16, torch.float16
+"""The types of numbers that `varlen_attn` takes."""
+
+
+def _packed(query: Tensor, key: Tensor, value: Tensor, mask: PackedMask, causal: bool) -> Tensor:
+    """Return C of a packed batch, with the tensors [1, H, N, d].
+
+    PyTorch has a kernel for packed batches, FlashAttention on CUDA GPUs in half precision, for heads whose width is a
+    multiple of 8 up to 256. It has no mask, but visits the keys of a sentence only; invisible ones are filler, which
+    belongs to sentences without labels. Otherwise, the batch is padded for the products of queries, keys and values.
+    """
+    queries, keys = mask.queries, mask.keys
+    rows = [x.transpose(1, 2) for x in (query, key, value)]  # [1, N, H, d]
+    if query.device.type == "cuda" and query.dtype in VARLEN and query.size(-1) in range(8, 257, 8):
+        from torch.nn.attention.varlen import varlen_attn  # imported here because it takes a second
+
+        packed = [row[0] for row in rows]  # [N, H, d]
+        window = (-1, 0) if causal else (-1, -1)
+        lengths = queries.offsets, keys.offsets, queries.longest, keys.longest
+        return varlen_attn(*packed, *lengths, window_size=window).transpose(0, 1)[None]
+    sides = (queries, keys, keys)
+    q, k, v = (side.padded(row).transpose(1, 2) for side, row in zip(sides, rows, strict=True))  # [B, H, T, d]
+    visible = None if mask.visible is None else keys.padded(mask.visible)[:, None, None]
+    context = fast_attention(q, k, v, visible, causal=causal)
+    assert context is not None
+    return queries.packed(context.transpose(1, 2)).transpose(1, 2)
 
 
 @contextmanager

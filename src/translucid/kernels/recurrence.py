@@ -6,6 +6,9 @@ The backward pass is a recurrence too, from the last position to the first. On a
 little compared with the products around it, and nothing is computed twice. On a GPU, where starting an operation takes
 longer than computing it, doubling needs log2(T) rounds instead of T (Hillis and Steele 1986, "Data parallel
 algorithms"). Neither divides by products of a, which become 0 in long sequences.
+
+In a packed row, a is 0 at the first position of each sentence. So h begins anew, and doubling ends at the length of the
+longest sentence.
 """
 
 from __future__ import annotations
@@ -17,15 +20,22 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from translucid.kernels.dispatch import uses_reference
+from translucid.kernels.packing import Sentences
 
 
-def linear_recurrence(a: Tensor, b: Tensor) -> Tensor:
-    """Return h [N, T, D] for factors a and summands b, both [N, T, D]; a_0 is not used."""
+def linear_recurrence(a: Tensor, b: Tensor, sentences: Sentences | None = None) -> Tensor:
+    """Return h [N, T, D] for factors a and summands b, both [N, T, D]; a_0 is not used.
+
+    `sentences`: those of a packed row [1, T, D], each of which has its own recurrence.
+    """
+    longest = b.size(1)
+    if sentences is not None:
+        a, longest = a.masked_fill(sentences.position.eq(0)[:, None], 0), sentences.shape[1]
     if torch.compiler.is_compiling():
-        return _doubling_scan(a, b)  # the graph of a loop over positions would be T times as long
+        return _doubling_scan(a, b, longest)  # the graph of a loop over positions would be T times as long
     if uses_reference("recurrence"):
         return reference_recurrence(a, b)
-    return _Recurrence.apply(a, b)  # type: ignore[no-untyped-call]
+    return _Recurrence.apply(a, b, longest)  # type: ignore[no-untyped-call]
 
 
 def reference_recurrence(a: Tensor, b: Tensor) -> Tensor:
@@ -42,24 +52,27 @@ class _Recurrence(torch.autograd.Function):
     """The equations above."""
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
-        h = _scan(a, b)
+    def forward(ctx: Any, a: Tensor, b: Tensor, longest: int) -> Tensor:
+        h = _scan(a, b, longest)
         ctx.save_for_backward(a, h)
+        ctx.longest = longest
         return h
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, dh: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, dh: Tensor) -> tuple[Tensor, Tensor, None]:
         a, h = ctx.saved_tensors
         # From the last position to the first, a_{t+1} belongs to g_t, as a_t belongs to h_t in the forward pass.
-        g = _scan(a.roll(-1, 1).flip(1), dh.flip(1)).flip(1)
+        g = _scan(a.roll(-1, 1).flip(1), dh.flip(1), ctx.longest).flip(1)
         da = torch.zeros_like(a)
         torch.mul(g[:, 1:], h[:, :-1], out=da[:, 1:])
-        return da, g
+        return da, g, None
 
 
-def _scan(a: Tensor, b: Tensor) -> Tensor:
-    return _sequential_scan(a, b) if b.device.type == "cpu" else _doubling_scan(a, b)
+def _scan(a: Tensor, b: Tensor, longest: int) -> Tensor:
+    if b.device.type == "cpu" and longest == b.size(1):
+        return _sequential_scan(a, b)
+    return _doubling_scan(a, b, longest)
 
 
 def _sequential_scan(a: Tensor, b: Tensor) -> Tensor:
@@ -71,10 +84,13 @@ def _sequential_scan(a: Tensor, b: Tensor) -> Tensor:
     return states
 
 
-def _doubling_scan(a: Tensor, b: Tensor) -> Tensor:
-    """Compute h_t from its last 1, 2, 4, .. summands: h_t = b_t + a_t h_{t-n}, a_t = the product of the last n."""
-    n, length = 1, b.size(1)
-    while n < length:
+def _doubling_scan(a: Tensor, b: Tensor, longest: int) -> Tensor:
+    """Compute h_t from its last 1, 2, 4, .. summands: h_t = b_t + a_t h_{t-n}, a_t = the product of the last n.
+
+    `longest`: the largest number of summands that are not multiplied by 0.
+    """
+    n = 1
+    while n < longest:
         b = torch.cat([b[:, :n], torch.addcmul(b[:, n:], a[:, n:], b[:, :-n])], 1)
         a = torch.cat([a[:, :n], a[:, n:] * a[:, :-n]], 1)
         n *= 2

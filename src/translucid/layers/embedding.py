@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
+from translucid.kernels.packing import Sentences
 
 
 class Embedding(nn.Module):
@@ -39,12 +40,18 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(tokens.embedding_dim) if scaled else 1.0
         self.zero_token = zero_token
 
-    def forward(self, ids: Tensor, first: int = 0) -> Tensor:
-        """Embed ids [B, T] at the positions first, first + 1, ..: [B, T, D]."""
+    def forward(self, ids: Tensor, first: int = 0, sentences: Sentences | None = None) -> Tensor:
+        """Embed ids [B, T] at the positions first, first + 1, .. or, in a packed row, 0, 1, .. of each of `sentences`.
+
+        Returns:
+            The vectors [B, T, D].
+        """
         embedded = self.tokens(ids) * self.scale
         if self.zero_token is not None:
             embedded = embedded.masked_fill((ids == self.zero_token)[:, :, None], 0.0)
-        return self.dropout(embedded + self.positions(ids.size(1), first))
+        if sentences is None:
+            return self.dropout(embedded + self.positions(ids.size(1), first))
+        return self.dropout(embedded + sentences.restarted(self.positions(sentences.shape[1])))
 
 
 def token_embeddings(source: int, target: int, width: int, *, shared: bool) -> tuple[nn.Embedding, nn.Embedding]:

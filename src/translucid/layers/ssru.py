@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from translucid.attention.points import Point
 from translucid.kernels.linear import Linear
+from translucid.kernels.packing import Sentences
 from translucid.kernels.recurrence import linear_recurrence
 
 
@@ -31,10 +32,12 @@ class SSRU(nn.Module):
         """Return the cell before the first position, zeros [N, D] on the device of x [N, D], in the dtype of cells."""
         return torch.zeros_like(x, dtype=_cell_dtype(x))
 
-    def forward(self, x: Tensor, before: Tensor | None = None, first: int = 0) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, x: Tensor, before: Tensor | None = None, first: int = 0, sentences: Sentences | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Compute all positions x [N, T, D] of targets, or one position x [N, 1, D] after the cell `before` [N, D].
 
-        `first` is the position of the first row, for the points.
+        `first` is the position of the first row, for the points; `sentences` are those of a packed row x [1, T, D].
 
         Returns:
             The output [N, T, D], and the cell c after the last position [N, D].
@@ -43,7 +46,7 @@ class SSRU(nn.Module):
         forget = self.at_forget(torch.sigmoid(forget + self.forget_bias), first)
         value = self.at_values(value, first)
         if before is None:
-            cells = linear_recurrence(forget, (1 - forget) * value)
+            cells = linear_recurrence(forget, (1 - forget) * value, sentences)
         else:
             cells = torch.lerp(value, before[:, None], forget)  # one operation instead of four
         output = torch.relu(self.at_cells(cells, first)).to(x.dtype)

@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from typing_extensions import TypeVar
 
 from translucid.ground.special import SPECIAL, SpecialTokens
+from translucid.kernels.packing import Packing
 from translucid.models.model_shape import ModelShape
 
 Maps: TypeAlias = Mapping[str, Tensor]
@@ -128,6 +129,14 @@ class SequenceModel(Model, ABC, Generic[StateT]):
         the host, and counting them on a GPU would make the host wait.
         """
         return self.read(self.source_embedding(source), self.source_mask(source))
+
+    def encode_packed(self, source: Tensor, packing: Packing) -> Memory:
+        """Read the sources of a packed batch [1, S]; `features` then takes its targets [1, T].
+
+        Raises:
+            NotImplementedError: the model has no packed batches.
+        """
+        raise NotImplementedError
 
     def source_mask(self, source: Tensor) -> Tensor:
         """Return a mask [B, S], True where the decoder may attend; for ids, where there is no padding."""

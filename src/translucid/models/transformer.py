@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from translucid.attention.multi_head import KeyValue, MultiHeadAttention
 from translucid.attention.points import Point, any_handler
-from translucid.kernels.attention import SharedMask, share_mask
+from translucid.kernels.attention import Mask, mask_of_keys, share_mask
+from translucid.kernels.packing import Packing, Sentences
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
@@ -41,7 +42,7 @@ class EncoderBlock(nn.Module):
         self.at_feed_forward_input = Point(f"{name}.feed_forward_input")
         self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
-    def forward(self, x: Tensor, mask: SharedMask) -> Tensor:
+    def forward(self, x: Tensor, mask: Mask) -> Tensor:
         """Map the states x [B, S, D] to states [B, S, D]; `mask` [B, 1, 1, S] hides padding."""
         x = self.after_self(self.residuals[0](x, lambda x: self.self_attention(x, x, mask)))
         x = self.residuals[1](x, self._feed_forward)
@@ -83,7 +84,13 @@ class DecoderBlock(nn.Module):
         return memory, (key[:, :, :0], value[:, :, :0])  # no position yet: [N, H, 0, d]
 
     def forward(
-        self, x: Tensor, memory: Tensor | KeyValue, mask: SharedMask, past: Past | None = None, first: int = 0
+        self,
+        x: Tensor,
+        memory: Tensor | KeyValue,
+        mask: Mask,
+        past: Past | None = None,
+        first: int = 0,
+        sentences: Sentences | None = None,
     ) -> tuple[Tensor, Past]:
         """Compute all positions x [N, T, D] of targets, or one position x [N, 1, D] after those of `past`.
 
@@ -95,6 +102,7 @@ class DecoderBlock(nn.Module):
             mask: [B, 1, 1, S], shared by all blocks.
             past: what this block keeps of earlier positions.
             first: the position of the first row of x.
+            sentences: those of a packed row of targets.
 
         Returns:
             The output [N, T, D], and what the block keeps of all positions so far.
@@ -103,7 +111,7 @@ class DecoderBlock(nn.Module):
 
         def mix_positions(x: Tensor) -> Tensor:
             nonlocal past
-            output, past = self._mix_positions(x, past, first)
+            output, past = self._mix_positions(x, past, first, sentences)
             return output
 
         def cross_attention(x: Tensor) -> Tensor:
@@ -121,14 +129,16 @@ class DecoderBlock(nn.Module):
         assert past is not None
         return self.at_output(x, first), past
 
-    def _mix_positions(self, x: Tensor, past: Past | None, first: int) -> tuple[Tensor, Past]:
+    def _mix_positions(
+        self, x: Tensor, past: Past | None, first: int, sentences: Sentences | None
+    ) -> tuple[Tensor, Past]:
         """Return the output [N, T, D] of the self-attention or the SSRU, and what the block keeps."""
         if self.ssru is not None:
-            output, cell = self.ssru(x, None if past is None else past[0], first)
+            output, cell = self.ssru(x, None if past is None else past[0], first, sentences)
             return output, (cell,)
         assert self.self_attention is not None
         keys_and_values = None if past is None else (past[0], past[1])
-        return self.self_attention.attend_with_kv_cache(x, keys_and_values, first)
+        return self.self_attention.attend_with_kv_cache(x, keys_and_values, first, sentences)
 
 
 @dataclass(frozen=True)
@@ -157,6 +167,14 @@ class TransformerState:
         return replace(self, past=past, memory=memory, mask=mask, sentence=sentence)
 
 
+@dataclass(frozen=True)
+class PackedMemory(Memory):
+    """The memory of a packed batch, whose sources are one row and whose targets are another."""
+
+    packing: Packing
+    """The sentences of both rows."""
+
+
 class BlockStacks(SequenceModel[TransformerState]):
     """N encoder blocks and N decoder blocks; derived classes provide the embeddings."""
 
@@ -181,11 +199,17 @@ class BlockStacks(SequenceModel[TransformerState]):
         self.encoder_input, self.encoder_output = Point("encoder.input"), Point("encoder.output")
         self.decoder_input, self.decoder_output = Point("decoder.input"), Point("decoder.output")
 
-    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
-        """Read embedded sources [B, S, D] into states [B, S, D]."""
-        x, shared_mask = self.encoder_input(embedded), share_mask(mask[:, None, None])  # [B, S] -> [B, 1, 1, S]
+    def encode_packed(self, source: Tensor, packing: Packing) -> Memory:
+        """Read the sources of a packed batch [1, S]."""
+        embedded = self.source_embedding(source, sentences=packing.source)
+        memory = self.read(embedded, self.source_mask(source), packing.source)
+        return PackedMemory(memory.states, memory.mask, packing)
+
+    def read(self, embedded: Tensor, mask: Tensor, sentences: Sentences | None = None) -> Memory:
+        """Read embedded sources [B, S, D] into states [B, S, D]; `sentences` are those of a packed row [1, S, D]."""
+        x, keys = self.encoder_input(embedded), mask_of_keys(mask, sentences, sentences)
         for block in self.encoder:
-            x = block(x, shared_mask)
+            x = block(x, keys)
         return Memory(self.encoder_output(self.encoder_norm(x)), mask)
 
     def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
@@ -193,10 +217,11 @@ class BlockStacks(SequenceModel[TransformerState]):
         targets = len(targets_in) // len(memory.states)  # k per source
         if targets > 1 and any_handler():  # points have one row for each target
             memory = memory.select(torch.arange(len(targets_in), device=targets_in.device) // targets)
-        mask = share_mask(memory.mask[:, None, None])
-        x = self.decoder_input(self.target_embedding(targets_in))
+        source, sentences = memory.packing if isinstance(memory, PackedMemory) else (None, None)
+        mask = mask_of_keys(memory.mask, sentences, source)
+        x = self.decoder_input(self.target_embedding(targets_in, sentences=sentences))
         for block in self.decoder:
-            x, _ = block(x, memory.states, mask)
+            x, _ = block(x, memory.states, mask, sentences=sentences)
         return self.decoder_output(self.decoder_norm(x))
 
     def start(self, memory: Memory) -> TransformerState:

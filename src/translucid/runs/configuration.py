@@ -169,6 +169,11 @@ class Configuration(OptionGroup):
                 yield "training.compile is for Transformers that translate or write captions"
             if isinstance(self.model, TransformerOptions) and self.model.elmo:
                 yield "training.compile is not for models with model.elmo"
+        if self.training.packed:
+            if not isinstance(self.model, TransformerOptions) or self.model.elmo or not self.model.source_end:
+                yield "training.packed is for Transformers that translate, with model.source_end, without model.elmo"
+            if self.training.teachers and not self.training.soft_targets:
+                yield "training.packed needs training.soft_targets for training.teachers"
         if self.training.prefixes and self.model.reads != "text":
             yield "training.prefixes is for translators"
         if self.training.guided_alignment:
@@ -420,7 +425,7 @@ _FIXED_LATER = (
     "data.reverse", "data.both_directions", "data.mix", "data.terms", "data.placeholders", "training.init_encoder",
     "training.init_decoder", "training.elmo", "training.freeze", "training.l2_sp", "training.distillation_weight",
     "training.adapter_rank", "training.teachers", "training.soft_targets", "training.guided_alignment",
-    "training.guided_layer", "training.prefixes", "data.context",
+    "training.guided_layer", "training.prefixes", "training.packed", "data.context",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 FIXED_SETTINGS = "a setting that can not change (model, data, seed)"

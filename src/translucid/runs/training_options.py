@@ -114,6 +114,9 @@ class TrainingOptions(OptionGroup):
     measured at the start; it also lets GPUs round the factors of other products to TF32. A resumed run keeps it.
     float32 is the same on all devices."""
 
+    packed: bool = False
+    """For Transformers that translate, on a GPU in bfloat16: put all sources of a batch into one row and all targets
+    into another, without padding between them. All batches then have one shape, and pairs of any lengths are in one."""
     compile: bool = False
     """For Transformers, mainly on a GPU: compile the forward pass and its gradients into few kernels (`torch.compile`).
     Batches are padded to a few lengths, and the first batch of each length takes many seconds."""

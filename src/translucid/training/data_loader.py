@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, BatchedCorpus, VariedBatches, bucketed_batches
+from translucid.data.packing import PackedShape, pack, packed_batches
 from translucid.data.sampler import BLOCK, Order
 from translucid.ground.errors import UserError
 from translucid.training.hardware.ddp import Workers
@@ -76,6 +77,7 @@ class PairDataLoader:
         seed: int,
         workers: Workers | None = None,
         block: int = BLOCK,
+        packed: bool = False,
     ) -> None:
         """Store the settings; batches are planned when they are needed.
 
@@ -89,10 +91,13 @@ class PairDataLoader:
             seed: the seed of the order and the pieces.
             workers: the processes that share each batch.
             block: the number of pairs that are sorted into batches at a time.
+            packed: whether batches are packed, and all batches of an epoch have the same shape.
         """
         self.corpus, self.sizes, self.shares, self.count = corpus, sizes, shares, count
         self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
-        self.workers, self.block = workers or Workers(), block
+        self.workers, self.block, self.packed = workers or Workers(), block, packed
+        self._shape: PackedShape | None = None
+        """The shape of the batches of the current epoch, if they are packed."""
         self._epoch_corpus: tuple[int, BatchedCorpus] | None = None
         self._block_plan: tuple[int, int, list[NDArray[np.int64]]] | None = None
         self._counts: dict[int, list[int]] = {}
@@ -118,7 +123,7 @@ class PairDataLoader:
         if self._find(epoch, 0)[0] == self._order(epoch).blocks:
             what = f"every training pair has more than {self.max_tokens} tokens"
             raise UserError(what, fix="Raise data.max_tokens, or lower data.subword_dropout.")
-        yield from prefetched(partial(self._collate, corpus), self._planned_batches(epoch, first))
+        yield from prefetched(partial(self._collate, corpus, self._shape), self._planned_batches(epoch, first))
 
     def _planned_batches(self, epoch: int, first: int) -> Iterator[NDArray[np.int64]]:
         """Yield the indices of the pairs of each batch, from batch `first` on."""
@@ -127,10 +132,12 @@ class PairDataLoader:
             yield from self._plan(epoch, number)[skip:]
             skip = 0
 
-    def _collate(self, corpus: BatchedCorpus, indices: NDArray[np.int64]) -> SharedBatch:
+    def _collate(self, corpus: BatchedCorpus, shape: PackedShape | None, indices: NDArray[np.int64]) -> SharedBatch:
         own_indices = indices[self.workers.rank :: self.workers.count]
-        rows = corpus.batch(own_indices).prepared() if len(own_indices) else None
-        return SharedBatch(rows, corpus.target_tokens(indices))
+        rows = corpus.batch(own_indices) if len(own_indices) else None
+        if rows and shape:
+            rows = pack(rows, shape.shared(self.workers.count))
+        return SharedBatch(rows and rows.prepared(), corpus.target_tokens(indices))
 
     def _order(self, epoch: int) -> Order:
         return Order(self.sizes, self.shares, self.count, seed=self.seed, epoch=epoch, block=self.block)
@@ -161,9 +168,15 @@ class PairDataLoader:
             fit = np.maximum(source, target) <= (self.max_tokens or np.inf)
             if not fit.all():
                 indices, source, target = indices[fit], source[fit], target[fit]
-            plan = bucketed_batches(
-                source, target, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch, block=block
-            )
+            if self.packed and not block:  # always planned before the other blocks of an epoch
+                longest = self.max_tokens or int(np.maximum(source, target).max())
+                self._shape = PackedShape.of(source, target, self.batch_tokens, longest)
+            if self._shape:
+                plan = packed_batches(source, target, self._shape, seed=self.seed, epoch=epoch, block=block)
+            else:
+                plan = bucketed_batches(
+                    source, target, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch, block=block
+                )
             batches = [indices[positions] for positions in plan]
             self._block_plan = epoch, block, batches
             if epoch not in self._counts:

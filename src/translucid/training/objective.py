@@ -17,7 +17,7 @@ from translucid.attention.points import recording_weights
 from translucid.data.batching import Batch
 from translucid.kernels.loss import Target, chunked_loss, supports_chunks
 from translucid.kernels.upload import upload
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Memory, SequenceModel
 
 
 class Loss(NamedTuple):
@@ -74,12 +74,19 @@ LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]
 """A function from features [n, D], the output projection, labels [n] and the label smoothing to the loss."""
 
 
+def encoded(model: SequenceModel, batch: Batch) -> Memory:
+    """Return the memory of the sources of a batch, padded or packed."""
+    if batch.packing is None:
+        return model.encode(batch.source, batch.lengths)
+    return model.encode_packed(batch.source, batch.packing)
+
+
 def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_of: LossOf | None = None) -> Loss:
     """Return the teacher-forced loss of a batch at its target positions without padding.
 
     `loss_of`: the loss function, `smoothed_loss` by default.
     """
-    memory = model.encode(batch.source, batch.lengths)
+    memory = encoded(model, batch)
     if not (model.has_auxiliary_loss and model.training):
         return target_loss(model, model.features(memory, batch.targets_in), batch, smoothing, loss_of)
     # An auxiliary loss needs the attention maps, which require the exact path; evaluation does without it.

@@ -108,6 +108,7 @@ class TextDataset:
             batch_tokens=options.batch_tokens,
             seed=options.seed,
             workers=start.workers,
+            packed=options.packed,
         )
         return TrainingData(
             epochs, self._guarded_validator(start), {TEXT: stored.fingerprint}, stored.skipped, self._validated_on()

@@ -2,7 +2,7 @@
 
 `torch.compile` generates fused kernels from the graph of a Transformer's forward pass. A graph is compiled for each
 length of a batch, which takes a while, so batches are padded to a few lengths. Padding changes no number: no position
-attends to it, and the loss does not read it. The number of rows may vary.
+attends to it, and the loss does not read it. The number of rows may vary. Packed batches have one shape anyway.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from translucid.data.batching import Batch
 from translucid.ground.errors import UserError
 from translucid.kernels.attention import without_cudnn
 from translucid.kernels.dispatch import in_reference_mode
+from translucid.kernels.packing import Packing
 from translucid.models.kinds import resolved, task_of
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.tensor_file import load_weights, unshared
@@ -153,8 +154,9 @@ class CompiledLoss:
         """
         import torch._inductor.exc  # imported here because it takes seconds
 
-        def features(source: Tensor, targets_in: Tensor) -> Tensor:
-            return model.features(model.encode(source), targets_in)
+        def features(source: Tensor, targets_in: Tensor, packing: Packing | None) -> Tensor:
+            memory = model.encode_packed(source, packing) if packing else model.encode(source)
+            return model.features(memory, targets_in)
 
         self.model = model
         limits: dict[str, Any] = {"recompile_limit": GRAPHS, "isolate_recompiles": True}  # missing in PyTorch's stubs
@@ -168,12 +170,12 @@ class CompiledLoss:
         """
         if in_reference_mode():  # a compiled graph does not check the mode
             return batch_loss(self.model, batch, smoothing)
-        source, targets_in = self._padded(batch)
+        source, targets_in = batch[:2] if batch.packing else self._padded(batch)
         for ids in (source, targets_in):
             torch._dynamo.maybe_mark_dynamic(ids, 0)  # one graph for all numbers of rows
         try:
             with without_cudnn(source.device):
-                features = self._features(source, targets_in)
+                features = self._features(source, targets_in, batch.packing)
         except (torch._dynamo.exc.BackendCompilerFailed, torch._inductor.exc.InductorError) as error:
             reason = str(error).strip().splitlines()[0]
             fix = "Set training.compile=false, or install a C++ compiler for a CPU, Triton for a GPU."

@@ -35,7 +35,14 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import DatasetStep, Initialization, TrainingCorpus, sha256
 from translucid.training.extras.training_step import TrainingStep
-from translucid.training.objective import Loss, batch_loss, loss_of_log_p, loss_of_target, non_padding_indices
+from translucid.training.objective import (
+    Loss,
+    batch_loss,
+    encoded,
+    loss_of_log_p,
+    loss_of_target,
+    non_padding_indices,
+)
 from translucid.training.weights import Weights
 
 CHUNK = 4096
@@ -150,7 +157,7 @@ class DistillationLoss:
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of a batch; only the objective differs from that of `batch_loss`."""
         with torch.no_grad():
-            memory = self.teacher.encode(batch.source, lengths=batch.lengths)
+            memory = encoded(self.teacher, batch)
             features = self.teacher.features(memory, batch.targets_in).flatten(0, 1)
             indices = non_padding_indices(batch, self.teacher.pad)
             p_teacher = self.teacher.output(features.index_select(0, indices)).float().softmax(-1)  # [n, V]

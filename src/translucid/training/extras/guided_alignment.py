@@ -32,6 +32,7 @@ from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.inspection.statistical_alignment import statistical_links
+from translucid.kernels.packing import Packing
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
@@ -86,14 +87,18 @@ class GuidedHead:
         """
         assert batch.links is not None
         positions, weights = batch.links
-        log_weights = self._log_weights(record, mask).flatten()  # [B T S]
+        if batch.packing:
+            positions, mask = batch.packing.padded_indices(positions), batch.packing.source.padded(mask)
+        log_weights = self._log_weights(record, mask, batch.packing).flatten()  # [B T S]
         return AlignmentLoss(-(weights * log_weights.index_select(0, positions)).sum(), weights.sum())
 
-    def _log_weights(self, record: Mapping[str, Tensor], mask: Tensor) -> Tensor:
+    def _log_weights(self, record: Mapping[str, Tensor], mask: Tensor, packing: Packing | None) -> Tensor:
         """Return log A [B, T, S], at least in float32."""
         if f"{self.attention}.weights" in record:
             return _exact(record[f"{self.attention}.weights"][:, self.head]).clamp(min=SMALLEST).log()
         query, key = (_exact(record[f"{self.attention}.{kind}"][:, self.head]) for kind in ("queries", "keys"))
+        if packing:
+            query, key = packing.target.padded(query), packing.source.padded(key)
         with torch.autocast(query.device.type, enabled=False):
             scores = scaled_dot_product(query, key)
         return scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min).log_softmax(-1)

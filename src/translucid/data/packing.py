@@ -43,8 +43,8 @@ class PackedShape(NamedTuple):
         """Return a shape for pairs of these lengths, with a row of `batch_tokens` on the side that has more tokens."""
         means = [float(lengths.mean()) if len(lengths) else 1.0 for lengths in (source, target)]
         count = batch_tokens / max(means)
-        sides = [min(batch_tokens, _rounded_up(TOKENS * count * mean)) for mean in means]
-        return cls(_rounded_up(SENTENCES * count), *sides, longest)
+        rows = [min(batch_tokens, _rounded_up(TOKENS * count * mean)) for mean in means]
+        return cls(_rounded_up(SENTENCES * count), rows[0], rows[1], longest)
 
     @property
     def fillers(self) -> int:
@@ -55,8 +55,8 @@ class PackedShape(NamedTuple):
         """Return the shape of each of several processes, which share the pairs of a batch."""
         if processes == 1:
             return self
-        pairs, *sides = (-(-size // processes) for size in self[:3])
-        return PackedShape(pairs, *(_rounded_up(side + self.longest) for side in sides), self.longest)
+        rows = [_rounded_up(row / processes + self.longest) for row in (self.source, self.target)]
+        return PackedShape(_rounded_up(self.pairs / processes), rows[0], rows[1], self.longest)
 
 
 def _rounded_up(size: float) -> int:

@@ -221,16 +221,17 @@ def _packed(query: Tensor, key: Tensor, value: Tensor, mask: PackedMask, causal:
     if query.device.type == "cuda" and query.dtype in VARLEN and query.size(-1) in range(8, 257, 8):
         from torch.nn.attention.varlen import varlen_attn  # imported here because it takes a second
 
-        packed = [row[0] for row in rows]  # [N, H, d]
+        q, k, v = (row[0] for row in rows)  # [N, H, d]
         window = (-1, 0) if causal else (-1, -1)
-        lengths = queries.offsets, keys.offsets, queries.longest, keys.longest
-        return varlen_attn(*packed, *lengths, window_size=window).transpose(0, 1)[None]
+        context = varlen_attn(q, k, v, queries.offsets, keys.offsets, queries.longest, keys.longest, window_size=window)
+        assert isinstance(context, Tensor)
+        return context.transpose(0, 1)[None]
     sides = (queries, keys, keys)
     q, k, v = (side.padded(row).transpose(1, 2) for side, row in zip(sides, rows, strict=True))  # [B, H, T, d]
     visible = None if mask.visible is None else keys.padded(mask.visible)[:, None, None]
-    context = fast_attention(q, k, v, visible, causal=causal)
-    assert context is not None
-    return queries.packed(context.transpose(1, 2)).transpose(1, 2)
+    padded_context = fast_attention(q, k, v, visible, causal=causal)
+    assert padded_context is not None
+    return queries.packed(padded_context.transpose(1, 2)).transpose(1, 2)
 
 
 @contextmanager

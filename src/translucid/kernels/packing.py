@@ -6,6 +6,7 @@ depend on where sentences begin and end.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -68,12 +69,14 @@ class Sentences:
 
     def prepared(self) -> Sentences:
         """Return the sentences in pinned memory."""
-        return Sentences(pinned(self.offsets), pinned(self.number), pinned(self.position), self.longest)
+        return self._copied(pinned)
 
     def to(self, device: torch.device | str) -> Sentences:
         """Return the sentences on a device."""
-        tensors = (upload(tensor, device) for tensor in (self.offsets, self.number, self.position))
-        return Sentences(*tensors, self.longest)
+        return self._copied(lambda tensor: upload(tensor, device))
+
+    def _copied(self, copy: Callable[[Tensor], Tensor]) -> Sentences:
+        return Sentences(copy(self.offsets), copy(self.number), copy(self.position), self.longest)
 
 
 class Packing(NamedTuple):

@@ -80,14 +80,11 @@ class PackedMask:
     """The sentences of the n_q queries."""
     keys: Sentences
     """The sentences of the n_k keys, as many."""
-    visible: Tensor | None = None
-    """boolean [1, n_k], False at keys that no query may look at; None if there are none."""
 
     @property
     def allowed(self) -> Tensor:
         """boolean [1, 1, n_q, n_k], True where a query may look: the whole mask, for the equation."""
-        same_sentence = self.queries.number[:, None] == self.keys.number
-        return (same_sentence if self.visible is None else same_sentence & self.visible)[None, None]
+        return (self.queries.number[:, None] == self.keys.number)[None, None]
 
 
 Mask: TypeAlias = SharedMask | PackedMask
@@ -95,10 +92,13 @@ Mask: TypeAlias = SharedMask | PackedMask
 
 
 def mask_of_keys(visible: Tensor, queries: Sentences | None = None, keys: Sentences | None = None) -> Mask:
-    """Return the mask of queries that may look at the `visible` keys [B, n_k] of their row or, if packed, sentence."""
+    """Return the mask of queries that may look at the `visible` keys [B, n_k] of their row.
+
+    In a packed batch, they may look at all keys of their sentence; padding is in sentences of its own.
+    """
     if queries is None or keys is None:
         return share_mask(visible[:, None, None])  # [B, 1, 1, n_k]
-    return PackedMask(queries, keys, visible)
+    return PackedMask(queries, keys)
 
 
 Equation: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
@@ -213,8 +213,7 @@ def _packed(query: Tensor, key: Tensor, value: Tensor, mask: PackedMask, causal:
     """Return C of a packed batch, with the tensors [1, H, N, d].
 
     PyTorch has a kernel for packed batches, FlashAttention on CUDA GPUs in half precision, for heads whose width is a
-    multiple of 8 up to 256. It has no mask, but visits the keys of a sentence only; invisible ones are filler, which
-    belongs to sentences without labels. Otherwise, the batch is padded for the products of queries, keys and values.
+    multiple of 8 up to 256. Otherwise, the batch is padded for the products of queries, keys and values.
     """
     queries, keys = mask.queries, mask.keys
     rows = [x.transpose(1, 2) for x in (query, key, value)]  # [1, N, H, d]
@@ -228,8 +227,9 @@ def _packed(query: Tensor, key: Tensor, value: Tensor, mask: PackedMask, causal:
         return context.transpose(0, 1)[None]
     sides = (queries, keys, keys)
     q, k, v = (side.padded(row).transpose(1, 2) for side, row in zip(sides, rows, strict=True))  # [B, H, T, d]
-    visible = None if mask.visible is None else keys.padded(mask.visible)[:, None, None]
-    padded_context = fast_attention(q, k, v, visible, causal=causal)
+    # A causal query sees no cell after its sentence, as cells without a token are on the right.
+    allowed = None if causal else keys.padded(torch.ones_like(keys.number, dtype=torch.bool)[None])[:, None, None]
+    padded_context = fast_attention(q, k, v, allowed, causal=causal)
     assert padded_context is not None
     return queries.packed(padded_context.transpose(1, 2)).transpose(1, 2)
 

@@ -7,7 +7,7 @@ Documents of TICO-19 and of LibreOffice's help are translated as a translator wo
 reference of each segment is added to the memory of its document before the next one is translated. No segment sees its
 own reference or a later one. BLEU of the second halves of the documents, with the memory alone (exact matches) and with
 --knn, both with the PyTorch engine; the interval is from paired bootstrap resampling of documents. --tune does the same
-for several values of T and λ₀ with other documents, every fourth one, which are not part of the claim.
+for several values of T, R and λ₀ with other documents, every fourth one, which are not part of the claim.
 
 Tatoeba's test set is then translated with a memory of all these documents, to see what is lost on general text.
 """
@@ -37,22 +37,24 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.kernels.devices import configure_process
-from translucid.retrieval.engine import BANDWIDTH, WEIGHT, Retrieval, RetrievalEngine
+from translucid.retrieval.engine import MIXTURE, Retrieval, RetrievalEngine
 from translucid.retrieval.mixture import Mixture
 
 Document = Sequence[Pair]
 BEAM = DecodingOptions(beam=5)
-SHORTEST, LONGEST = 16, 60
+SHORTEST, LONGEST = 16, 40
 """The numbers of segments of a document; the rest of a longer one is left out."""
-MOST_DOCUMENTS, MOST_TUNED = 30, 8
-"""The documents that are translated, of LibreOffice's help and for tuning; the others would take hours."""
-TIMED = 4
+MOST_DOCUMENTS, MOST_TUNED = 20, 6
+"""The documents of each corpus that are translated, and for tuning."""
+TIMED = 3
 """The documents that are translated segment by segment for the time."""
 TUNED = 4
 """Every fourth document is for tuning."""
-GRID = [(bandwidth, weight) for bandwidth in (0.05, 0.1, 0.2, 0.4) for weight in (0.5, 0.8)]
+GRID = [
+    (bandwidth, reach, weight) for bandwidth in (0.03, 0.05, 0.1) for reach in (0.4, 0.6, 0.9) for weight in (0.8, 0.9)
+]
 SAMPLES = 1000
-GENERAL = 500
+GENERAL = 400
 """The number of sentences of Tatoeba's test set."""
 COMMAND = "python benchmarks/claims/corrections.py"
 
@@ -77,11 +79,11 @@ def libreoffice() -> list[Document]:
     return [*by_name.values()]
 
 
-def selected(documents: Sequence[Document], *, tuned: bool, most: int | None = None) -> list[Document]:
+def selected(documents: Sequence[Document], *, tuned: bool, most: int) -> list[Document]:
     """Return the beginnings of documents that are long enough: those for tuning, or the others."""
     long_enough = [document[:LONGEST] for document in documents if len(document) >= SHORTEST]
     chosen = [document for i, document in enumerate(long_enough) if (i % TUNED == 0) == tuned]
-    return chosen if most is None else chosen[:: max(len(chosen) // most, 1)][:most]
+    return chosen[:: max(len(chosen) // most, 1)][:most]
 
 
 class Replayed(RetrievalEngine):
@@ -155,7 +157,7 @@ def seconds_of(translator: Translator, document: Document, mixture: Mixture | No
     half, seconds = len(document) // 2, 0.0
     with memory_of(document[:half]) as memory:
         if mixture:
-            translator = translator.with_knn(memory, bandwidth=mixture.bandwidth, weight=mixture.weight)
+            translator = translator.with_knn(memory, **dataclasses.asdict(mixture))
         for pair in document[half:]:
             start = time.process_time()
             if not memory.exact(pair.source):
@@ -188,7 +190,7 @@ def interval(plain: NDArray[np.int64], retrieving: NDArray[np.int64]) -> tuple[f
 
 
 def tune(translator: Translator) -> None:
-    """Print BLEU of the documents for tuning, for each T and λ₀."""
+    """Print BLEU of the documents for tuning, for each T, R and λ₀."""
     mixtures = [None, *(Mixture(*values) for values in GRID)]
     for name, documents in (("TICO-19", tico()), ("LibreOffice's help", libreoffice())):
         chosen = selected(documents, tuned=True, most=MOST_TUNED)
@@ -199,21 +201,20 @@ def tune(translator: Translator) -> None:
 
 def claim(translator: Translator, docs: Path) -> None:
     """Write the page."""
-    mixture = Mixture(BANDWIDTH, WEIGHT)
     corpora = {
-        "TICO-19": selected(tico(), tuned=False),
+        "TICO-19": selected(tico(), tuned=False, most=MOST_DOCUMENTS),
         "LibreOffice's help": selected(libreoffice(), tuned=False, most=MOST_DOCUMENTS),
     }
     rows = []
     for name, documents in corpora.items():
-        replays = [replay(translator, document, [None, mixture]) for document in documents]
+        replays = [replay(translator, document, [None, MIXTURE]) for document in documents]
         plain, retrieving = zip(*replays, strict=True)
         counts = counts_of(documents, plain), counts_of(documents, retrieving)
         scores, (low, high) = list(map(bleu_of, counts)), interval(*counts)
         changed = [a != b for pair in replays for a, b in zip(*pair, strict=True)]
         seconds = [
             sum(seconds_of(translator, document, option) for document in documents[:TIMED])
-            for option in (None, mixture)
+            for option in (None, MIXTURE)
         ]
         rows.append(
             [
@@ -259,8 +260,9 @@ def page(translator: Translator, documents: str, of_general: str) -> str:
 An English-Spanish translator of {parameters:.1f} million weights that was trained on Tatoeba's pairs. Each document is
 translated segment by segment, and its references are added to its memory as corrections. The table shows BLEU
 ({metric.get_signature()}) of the second halves of the documents with a beam of 5, for the memory alone, which only uses
-exact matches, and with `--knn` (T = {BANDWIDTH:g}, λ₀ = {WEIGHT:g}, chosen on other documents). Documents of fewer than
-{SHORTEST} segments are left out, and the first {LONGEST} segments of longer ones are used. The interval is from paired
+exact matches, and with `--knn` (T = {MIXTURE.bandwidth:g}, R = {MIXTURE.reach:g}, λ₀ = {MIXTURE.weight:g}, chosen on
+other documents). Documents of fewer than {SHORTEST} segments are left out, and the first {LONGEST} segments of longer
+ones are used, of at most {MOST_DOCUMENTS} documents of each corpus. The interval is from paired
 bootstrap resampling of whole documents. *changed* is the share of the segments that `--knn` translates in another way,
 *time* the processor time relative to the same engine without it, segment by segment, for {TIMED} documents.
 
@@ -268,7 +270,7 @@ bootstrap resampling of whole documents. *changed* is the share of the segments 
 The first {GENERAL} sentences of Tatoeba's test set with a memory of all these documents:
 
 {of_general}
-To reproduce: `{COMMAND} --run RUN`, and `--tune` for T and λ₀.
+To reproduce: `{COMMAND} --run RUN`, and `--tune` for T, R and λ₀.
 """
 
 

@@ -14,7 +14,7 @@ from translucid.decoding.maps import forced_features, forced_log_probs
 
 PAIRS = [Pair("I like a book.", "Me gusta el libro."), Pair("She reads a book.", "Ella lee el fútbol.")]
 SOURCE, UNRELATED = "She reads a soccer book.", "Xyz qqq"
-FAR_AND_WIDE = {"bandwidth": 1.5, "weight": 0.7}
+FAR_AND_WIDE = {"bandwidth": 1.5, "reach": 4, "weight": 0.7}
 """So that an untrained model retrieves at every position."""
 SHAPES = "transformer", "bahdanau", "no attention"
 
@@ -61,7 +61,7 @@ def test_the_probabilities_are_those_of_the_equation(untrained, memory, shape): 
     for query, row in zip(queries, logits, strict=True):
         distances = [((query / np.linalg.norm(query) - key) ** 2).sum() for key in keys]
         weights = [np.exp(-distance / 1.5) for distance in distances]
-        factor = 0.7 * max(weights)
+        factor = 0.7 * max(0, 1 - min(distances) / 4)
         probabilities = np.exp(row - row.max()) / np.exp(row - row.max()).sum() * (1 - factor)
         for weight, token in zip(weights, tokens, strict=True):
             probabilities[token] += factor * weight / sum(weights)
@@ -137,7 +137,7 @@ def test_what_is_not_similar_stays_bit_identical(translator, memory, monkeypatch
         assert translation.nbest == replace_nothing(retrieving, UNRELATED).nbest
     # Similar segments, whose states are too far away.
     near = Translator.load(translator.run, "cpu", "torch")
-    far = near.with_knn(memory, bandwidth=1e-6)
+    far = near.with_knn(memory, reach=1e-6)
     assert far.translate(SOURCE).nbest == near.translate(SOURCE).nbest
     assert far.translate(SOURCE).parts[0][1].retrieved and far.translate(SOURCE).retrieved == []
 
@@ -157,7 +157,8 @@ def test_heads_stay_off_and_the_model_of_an_intervention_makes_the_keys(translat
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"bandwidth": 0}, "Give a bandwidth above 0"), ({"weight": 1}, "between 0 and 1")]
+    ("options", "message"),
+    [({"bandwidth": 0}, "Give a bandwidth"), ({"reach": 0}, "a reach above 0"), ({"weight": 1}, "between 0 and 1")],
 )
 def test_options_out_of_range(translator, memory, options, message):
     with pytest.raises(UserError, match=message):

@@ -279,7 +279,7 @@ class Translator:
 
         Args:
             memory: a memory, or the file of a memory or a corpus. Later changes apply at once.
-            options: `bandwidth` T and `weight` λ₀ of `retrieval.mixture`.
+            options: `bandwidth` T, `reach` R and `weight` λ₀ of `retrieval.mixture`.
 
         Raises:
             UserError: the memory can't be read, an option is out of range, several runs are averaged, or a fast engine

@@ -26,7 +26,6 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.combinations import KNN, refuse_together
 from translucid.engines.stages import Part
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
 from translucid.kernels.machine import require_pytorch
 from translucid.kernels.upload import upload
 from translucid.memory.opening import open_memory
@@ -43,8 +42,8 @@ SEGMENTS = 16
 """The largest number of similar segments of a sentence."""
 MIN_PERCENT = 30
 """The percentage from which a segment is similar, as in `docs/memory.md`."""
-BANDWIDTH, WEIGHT = 0.1, 0.8
-"""T and λ₀ by default; see docs/memory.md for how they were chosen."""
+MIXTURE = Mixture(bandwidth=0.05, reach=0.6, weight=0.8)
+"""T, R and λ₀ by default; see docs/claims/26-corrections.md for how they were chosen."""
 BATCH_TOKENS = 4096
 """The number of tokens in a batch of pairs, padding included."""
 KEPT_KEYS = 1 << 16
@@ -67,25 +66,18 @@ class Retrieval:
         return RetrievalEngine(translator, self.memory, self.mixture)
 
 
-def with_knn(
-    translator: Translator,
-    memory: TranslationMemory | str | Path,
-    *,
-    bandwidth: float = BANDWIDTH,
-    weight: float = WEIGHT,
-) -> Translator:
+def with_knn(translator: Translator, memory: TranslationMemory | str | Path, **options: float) -> Translator:
     """Return a translator that retrieves from a memory in the decoder; see `Translator.with_knn`."""
     require_pytorch("retrieval in the decoder")
     engine = f'`engine="{translator.loaded.engine_name}"`'
     refuse_together({KNN: True, "`others`": translator.loaded.averages, engine: True})
-    if not (bandwidth > 0 and 0 < weight < 1):
-        raise UserError(
-            f"bandwidth={bandwidth} and weight={weight} weight no memory",
-            fix="Give a bandwidth above 0, and a weight between 0 and 1.",
-        )
+    mixture = replace(MIXTURE, **options)
+    if not (mixture.bandwidth > 0 and mixture.reach > 0 and 0 < mixture.weight < 1):
+        fix = "Give a bandwidth and a reach above 0, and a weight between 0 and 1."
+        raise UserError(f"no memory is weighted by {options}", fix=fix)
     if not isinstance(memory, TranslationMemory):
         memory = open_memory(memory, translator.languages)
-    return replace(translator, retrieval=Retrieval(memory, Mixture(bandwidth, weight)))
+    return replace(translator, retrieval=Retrieval(memory, mixture))
 
 
 class RetrievalEngine:
@@ -162,7 +154,7 @@ class RetrievalEngine:
         return retrieved_words(self, self._pipeline, pieces, parts)
 
     def datastore(self, sources: Sequence[Sequence[Pair]]) -> Datastore | None:
-        """Return the keys of pairs, given those of each source; pairs that the model can't read have none."""
+        """Return the keys of pairs, given those of each source; pairs that are too long for the model have none."""
         with self._lock:
             needed = dict.fromkeys(pair for pairs in sources for pair in pairs)
             self._compute([pair for pair in needed if pair not in self._keys])
@@ -192,15 +184,12 @@ class RetrievalEngine:
         """Compute the keys of pairs in batches."""
         model, device = self.model.model, self.torch_engine.device
         encoded = self._pipeline.pairs([(pair.source, pair.target) for pair in pairs])
-        readable: dict[int, int] = {}
-        for i, pair in enumerate(encoded):
-            if pair.longest <= self._pipeline.longest and SPECIAL.unknown not in pair.target:
-                readable[i] = pair.longest
-            else:
-                self._keys[pairs[i]] = Keys.none(model.output.weight)
         lengths = [pair.longest for pair in encoded]
+        readable = [i for i, length in enumerate(lengths) if length <= self._pipeline.longest]
         for batch in batches(sorted(readable, key=lambda i: -lengths[i]), lengths, BATCH_TOKENS):
             source = upload(padded([encoded[i].source for i in batch], model.pad), device)
             target = upload(padded([encoded[i].target for i in batch], model.pad), device)
             for i, keys in zip(batch, keys_of(model, source, target), strict=True):
                 self._keys[pairs[i]] = keys
+        for pair in pairs:
+            self._keys.setdefault(pair, Keys.none(model.output.weight))  # it is too long

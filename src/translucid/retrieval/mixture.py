@@ -3,13 +3,13 @@
     d_i = |q / |q| - k_i / |k_i||²                              between 0 and 4
     w_i = exp(-d_i / T)
     p_kNN(y) = sum of w_i over the i with y_i = y, divided by the sum of all w_i
-    λ = λ₀ exp(-min_i d_i / T)
+    λ = λ₀ max(0, 1 - min_i d_i / R)
     p(y) = λ p_kNN(y) + (1 - λ) p_model(y)
 
 q is the decoder's state at the next position, k_i its state at a position of a similar pair, and y_i the token there
 (Khandelwal et al. 2021, arXiv 2010.00710, section 2). T is the bandwidth of the kernel. Zheng et al. (2021, arXiv
-2105.13022) predict λ from the distances by a small network; here it falls with the smallest one, so that a memory whose
-segments do not help at a position has no influence there. Vectors of length 1 make T independent of the model's scale.
+2105.13022) predict λ from the distances by a small network; here it falls with the smallest one, and a position whose
+nearest key is farther than the reach R is left to the model. Vectors of length 1 make both independent of its scale.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from torch.nn.functional import normalize
 
 FAR = 1e4
 """The distance of padding, whose weight is 0."""
-SMALLEST = 0.01
-"""A smaller λ counts as 0, so that the distribution of the model does not change."""
 
 
 class Keys(NamedTuple):
@@ -102,18 +100,19 @@ class Datastore:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The two numbers of the equation."""
+    """The three numbers of the equation."""
 
     bandwidth: float
     """T."""
+    reach: float
+    """R."""
     weight: float
     """λ₀, below 1: λ at a distance of 0."""
 
     def shares(self, distances: Tensor) -> Tensor:
         """Return λ w_i / sum_i w_i [N, n] for distances [N, n]: what each key adds to the probability of its token."""
         nearest = distances.amin(-1, keepdim=True)
-        factor = self.weight * (-nearest / self.bandwidth).exp()  # λ
-        factor = factor.masked_fill(factor < SMALLEST, 0)
+        factor = self.weight * (1 - nearest / self.reach).clamp(min=0)  # λ
         return factor * ((nearest - distances) / self.bandwidth).softmax(-1)
 
     def log_probs(self, logits: Tensor, shares: Tensor, tokens: Tensor) -> Tensor:

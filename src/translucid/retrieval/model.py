@@ -165,7 +165,7 @@ def reading_queries(point: Point | None) -> Iterator[list[Tensor]]:
 
 @torch.inference_mode()
 def keys_of(model: SequenceModel, source: Tensor, target: Tensor) -> list[Keys]:
-    """Return the keys of pairs by teacher forcing.
+    """Return the keys of pairs by teacher forcing; unknown tokens, which no output has, have none.
 
     Args:
         model: the model, in evaluation mode.
@@ -175,5 +175,5 @@ def keys_of(model: SequenceModel, source: Tensor, target: Tensor) -> list[Keys]:
     with reading_queries(query_point(model)) as queries:
         features = forced_features(model, model.encode(source), target)
     states = normalize((queries[-1] if queries else features).float(), dim=-1)
-    is_token = target != model.pad
+    is_token = (target != model.pad) & (target != model.special.unknown)
     return [Keys(states[i, row], target[i, row]) for i, row in enumerate(is_token)]

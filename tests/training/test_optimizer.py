@@ -1,5 +1,7 @@
 """Optimizers: which weights each one updates, and their saved moments."""
 
+import subprocess
+import sys
 from copy import deepcopy
 
 import pytest
@@ -9,7 +11,7 @@ from pydantic import ValidationError
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.optimizer import Muon, NAdam, Optimizer, inner_matrices, orthogonal
+from translucid.training.optimizer import ADAM, Adam, Muon, NAdam, Optimizer, inner_matrices, orthogonal
 
 SHAPE = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
 
@@ -31,7 +33,7 @@ def test_muon_moves_the_matrices_within_the_layers_and_adam_all_else(tied):
         assert (id(parameter) in inner) is not outer, name
     muon, adam = optimizer_of(model).optimizers
     moved = [parameter for part in (muon, adam) for group in part.param_groups for parameter in group["params"]]
-    assert isinstance(muon, Muon) and adam.defaults["fused"]
+    assert isinstance(muon, Muon) and isinstance(adam, Adam)
     assert len(muon.param_groups[0]["params"]) == len(inner)
     assert sorted(map(id, moved)) == sorted(map(id, model.parameters()))
     assert inner_matrices(build_model(RecurrentOptions(width=8), 30, 30))
@@ -43,10 +45,17 @@ def test_kernels_of_convolutions_are_inner_matrices_unless_they_read_colors():
     assert inner is of_states.weight
 
 
-def test_nadam_leaves_weights_and_moments_as_they_are_where_a_gradient_is_not_finite():
+@pytest.mark.parametrize(
+    ("optimizer_class", "original"),
+    [
+        (Adam, lambda weights: torch.optim.Adam(weights, lr=0.1, fused=True, **ADAM)),
+        (NAdam, lambda weights: torch.optim.NAdam(weights, lr=0.1)),
+    ],
+)
+def test_weights_and_moments_are_those_of_torch_and_stay_where_a_gradient_is_not_finite(optimizer_class, original):
     ours = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
     theirs = deepcopy(ours)
-    optimizer, expected = NAdam([ours], lr=0.1), torch.optim.NAdam([theirs], lr=0.1)
+    optimizer, expected = optimizer_class([ours], lr=0.1), original([theirs])
     for step, finite in enumerate([False, True, True, False, True]):
         ours.grad = torch.full_like(ours, step + 1.0 if finite else torch.inf)
         optimizer.step(torch.tensor(finite))
@@ -56,6 +65,23 @@ def test_nadam_leaves_weights_and_moments_as_they_are_where_a_gradient_is_not_fi
         assert torch.equal(ours, theirs), step
     assert optimizer.state[ours].keys() == expected.state[theirs].keys()
     assert all(torch.equal(value, expected.state[theirs][name]) for name, value in optimizer.state[ours].items())
+
+
+def test_the_optimizers_of_presets_do_not_load_the_compiler():
+    """Importing it takes as long as encoding 100,000 pairs."""
+    code = (
+        "import sys, torch\n"
+        "from translucid.training.optimizer import Adam, Muon\n"
+        "for optimizer in Adam([torch.nn.Parameter(torch.ones(2))], lr=1), Muon([torch.nn.Parameter(torch.ones(2, 2))],"
+        " lr=1, bfloat16=False):\n"
+        "    (weight,) = optimizer.param_groups[0]['params']\n"
+        "    weight.grad = torch.ones_like(weight)\n"
+        "    optimizer.step()\n"
+        "    optimizer.zero_grad()\n"
+        "    print(weight.grad, 'torch._dynamo' in sys.modules)\n"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert printed.splitlines() == ["None False"] * 2
 
 
 def test_a_matrix_moves_in_a_direction_made_orthogonal():

@@ -16,6 +16,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.hardware import precision
 from translucid.training.objective import batch_loss
+from translucid.training.optimizer import Adam
 from translucid.training.trainer import Trainer
 from translucid.training.validation import Validation, Validator
 
@@ -150,7 +151,7 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
 
     update = Trainer._update
     monkeypatch.setattr(Trainer, "_update", spy)
-    monkeypatch.setattr(torch.optim.Adam, "zero_grad", lambda self, set_to_none=True: None)
+    monkeypatch.setattr(Adam, "zero_grad", lambda self, set_to_none=True: None)
     exact = ("training.precision=float32", "training.clip_norm=1e9", "data.subword_dropout=0")
     train(tmp_path / "run", "training.max_steps=1", *exact)
     trainer, batches = captured["trainer"], captured["batches"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam
 
 from translucid.ground.errors import UserError
 from translucid.models.protocol import Model
@@ -56,13 +57,13 @@ class Optimizer:
                 groups.append({"params": other_weights, "share": share})
         self.skips_on_device = all(parameter.device.type == "cuda" for parameter in parameters)
         """Whether `step` can skip an update by itself, so that the host need not wait for the loss."""
-        self.optimizers: list[torch.optim.Optimizer] = []
+        self.optimizers: list[Adam | NAdam | Muon] = []
         if matrices:
             self.optimizers.append(Muon(matrices, lr=rate, bfloat16=bfloat16))
         if options.optimizer == "nadam":
             self.optimizers.append(NAdam(groups, lr=rate, capturable=self.skips_on_device, **ADAM))
         elif groups:
-            self.optimizers.append(torch.optim.Adam(groups, lr=rate, fused=True, **ADAM))
+            self.optimizers.append(Adam(groups, lr=rate))
 
     def step(self, rate: float, finite: Tensor | None = None) -> None:
         """Update the weights with this learning rate, and clear the gradients.
@@ -72,13 +73,7 @@ class Optimizer:
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = rate * group["share"]
-            if isinstance(optimizer, Muon | NAdam):
-                optimizer.step(finite)
-                continue
-            if finite is not None:
-                # PyTorch's gradient scaler skips updates through this attribute too.
-                optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]
-            optimizer.step()
+            optimizer.step(finite)
         self.zero_grad()
 
     def zero_grad(self) -> None:
@@ -100,15 +95,13 @@ class Optimizer:
         """Restore the states that `moments` returned."""
         indices = {id(parameter): index for index, parameter in enumerate(self.parameters)}
         for optimizer in self.optimizers:
-            # PyTorch numbers the parameters of an optimizer through all its groups.
-            parameters = chain.from_iterable(group["params"] for group in optimizer.param_groups)
-            numbered = enumerate(indices[id(parameter)] for parameter in parameters)
-            state = {number: moments[index] for number, index in numbered if index in moments}
-            optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-            if isinstance(optimizer, NAdam) and not optimizer.defaults["capturable"]:
-                # Loading moves this number to the weights' device, but PyTorch reads it on the host for each weight.
-                for loaded in optimizer.state.values():
-                    loaded["mu_product"] = loaded["mu_product"].cpu()
+            # `NAdam` reads the scalars of each weight on the host unless it is capturable.
+            on_host = isinstance(optimizer, NAdam) and not optimizer.defaults["capturable"]
+            for parameter in chain.from_iterable(group["params"] for group in optimizer.param_groups):
+                state = moments.get(indices[id(parameter)], {})
+                for name, tensor in state.items():
+                    stays = on_host and not tensor.dim()
+                    optimizer.state[parameter][name] = tensor if stays else tensor.to(parameter.device)
 
 
 def layer_groups(model: Model, parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
@@ -166,7 +159,65 @@ COEFFICIENTS = 3.4445, -4.775, 2.0315
 ROUNDS = 5
 
 
-class Muon(torch.optim.Optimizer):
+class _EagerOptimizer(torch.optim.Optimizer):
+    """PyTorch's base class without the decorators of two methods.
+
+    They exclude a method from `torch.compile`, and for this import the compiler, which takes longer than reading
+    100,000 pairs.
+    """
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of weights; options that it does not have are the defaults."""
+        self.param_groups.append({**self.defaults, **param_group})
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients."""
+        for group in self.param_groups:
+            for weight in group["params"]:
+                weight.grad = None
+
+
+class Adam(_EagerOptimizer):
+    """The fused kernel of `torch.optim.Adam` (Kingma and Ba 2015, arXiv 1412.6980, algorithm 1)."""
+
+    def __init__(self, groups: Iterable[dict[str, Any]], lr: float) -> None:
+        """Optimize groups of weights with the learning rate `lr`."""
+        super().__init__(groups, {"lr": lr, **ADAM})
+
+    @torch.no_grad()
+    def step(self, finite: Tensor | None = None) -> None:  # type: ignore[override]
+        """Update the weights; if `finite` [] is given and False, weights and moments stay unchanged."""
+        found_inf = None if finite is None else (~finite).float()
+        for group in self.param_groups:
+            weights = [weight for weight in group["params"] if weight.grad is not None]
+            states = list(map(self._moments, weights))
+            adam(
+                weights,
+                [weight.grad for weight in weights],  # type: ignore[misc]
+                [state["exp_avg"] for state in states],
+                [state["exp_avg_sq"] for state in states],
+                [],
+                [state["step"] for state in states],
+                fused=True,
+                found_inf=found_inf,
+                amsgrad=False,
+                beta1=group["betas"][0],
+                beta2=group["betas"][1],
+                lr=group["lr"],
+                weight_decay=0.0,
+                eps=group["eps"],
+                maximize=False,
+            )
+
+    def _moments(self, weight: Tensor) -> dict[str, Tensor]:
+        state: dict[str, Tensor] = self.state[weight]
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.float32, device=weight.device)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(weight), torch.zeros_like(weight)
+        return state
+
+
+class Muon(_EagerOptimizer):
     """W -= rate * 0.2 sqrt(max(rows, columns)) * orthogonal(G + momentum), with Nesterov's momentum.
 
     The factor gives the updates the length of Adam's (Liu et al. 2025, arXiv 2502.16982, section 2.2), so that one

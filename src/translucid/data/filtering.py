@@ -37,10 +37,10 @@ class Skipped:
     kept: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def add(self, reason: str) -> None:
-        """Skip a pair that has already been counted as kept, such as one with too many tokens."""
-        self.kept -= 1
-        self.reasons[reason] += 1
+    def add(self, reason: str, count: int = 1) -> None:
+        """Skip pairs that have already been counted as kept, such as those with too many tokens."""
+        self.kept -= count
+        self.reasons[reason] += count
 
     def summary(self) -> str:
         """Return a line such as `111,700 pairs; skipped 98: 90 too long, 5 unequal, 3 empty`."""

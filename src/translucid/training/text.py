@@ -12,12 +12,13 @@ from bitext.pair import Pair
 from translucid.data.document_context import ContextOptions
 from translucid.data.filtering import Skipped, keep
 from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in
-from translucid.data.stores.encoded import EncodedCorpus, chunks, encode_chunks
+from translucid.data.stores.encoded import EncodedCorpus, encode_chunks
 from translucid.data.stores.store import CorpusStore, StoredCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
+from translucid.ground.iteration import batched
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.settings import with_original_names
@@ -77,9 +78,9 @@ class TextDataset:
         tokenizer, self.configuration = learn_vocabulary(
             texts, self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
         )
-        # Encode until a chunk contains a pair that is short enough: usually only the first chunk.
-        for chunk in chunks(corpora.filtered(data.filter)):
-            if len(EncodedCorpus.encode(chunk, tokenizer, max_tokens=self.configuration.longest)):
+        # Encode until there is a pair that is short enough: usually the first one.
+        for few_pairs in batched(corpora.filtered(data.filter), 100):
+            if len(EncodedCorpus.encode(few_pairs, tokenizer, max_tokens=self.configuration.longest)):
                 return tokenizer
         skipped.reasons["too long"] += skipped.kept
         skipped.kept = 0

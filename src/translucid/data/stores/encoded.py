@@ -15,7 +15,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, chain, islice, product
+from itertools import accumulate, chain, compress, islice, product
 from multiprocessing import get_context
 from typing import NamedTuple, Self
 
@@ -239,23 +239,22 @@ class EncodedCorpus:
                 assert tokenizer.tag is not None  # `train` refuses other tokenizers
                 source_ids[i].insert(0, tokenizer.tag)
             target_ids = tokenizer.encode_target(texts[1])
-            accepted, accepted_sources, accepted_targets = [], [], []
-            for pair, source, target in zip(chunk, source_ids, target_ids, strict=True):
-                if len(source) < max_tokens and len(target) < max_tokens:
-                    accepted.append(pair)
-                    accepted_sources.append(source)
-                    accepted_targets.append(target)
-                elif skipped is not None:
-                    skipped.add("too long")
-            sources.append(accepted_sources)
-            targets.append(accepted_targets)
+            lengths = zip(map(len, source_ids), map(len, target_ids), strict=True)
+            fits = [source < max_tokens and target < max_tokens for source, target in lengths]
+            if not all(fits):
+                if skipped is not None:
+                    skipped.add("too long", fits.count(False))
+                chunk, source_ids = list(compress(chunk, fits)), list(compress(source_ids, fits))
+                target_ids = list(compress(target_ids, fits))
+            sources.append(source_ids)
+            targets.append(target_ids)
             if starts:
-                counts = word_counts(accepted_sources, starts.source), word_counts(accepted_targets, starts.target)
-                links.append(EncodedLinks.of(accepted, *counts, starts, tokenizer))
+                counts = word_counts(source_ids, starts.source), word_counts(target_ids, starts.target)
+                links.append(EncodedLinks.of(chunk, *counts, starts, tokenizer))
             if documents:
-                chunk_documents.append(document_numbers(accepted))
+                chunk_documents.append(document_numbers(chunk))
             if hashes:
-                chunk_hashes.append(_original_hashes(accepted, texts))
+                chunk_hashes.append(_original_hashes(chunk, texts))
         return cls(
             *sources.arrays(),
             *targets.arrays(),

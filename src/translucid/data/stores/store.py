@@ -153,8 +153,8 @@ class CorpusStore:
                 read_count += count
                 on_pairs(count)
             sizes.append(size)
-            for _ in range(read_count - size):
-                skipped.add("too long")
+            if read_count > size:
+                skipped.add("too long", read_count - size)
         if bad and bad.count:
             skipped.reasons["no pairs"] += bad.count
         if not sum(sizes):

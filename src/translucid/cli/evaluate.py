@@ -173,7 +173,6 @@ def _evaluate_translations(
     languages: option.Languages,
 ) -> None:
     from translucid.api.evaluation.scoring import score, score_terms
-    from translucid.api.fitting.alignment_fitting import refuse_reversed, scored_readings
     from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
     from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import read_gold
@@ -193,6 +192,8 @@ def _evaluate_translations(
         raise UserError("holds no sentence pairs", file=data.test[0], fix="Check the file.")
     references = [list(read_lines(file)) for file in data.reference or []]
     if data.gold:
+        from translucid.api.fitting.alignment_fitting import refuse_reversed, scored_readings  # loads PyTorch
+
         refuse_reversed(run, configuration)
     # Files are read before the model, so that errors in them are reported at once.
     links = read_gold(data.gold, pairs) if data.gold else []

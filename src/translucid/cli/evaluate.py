@@ -302,7 +302,6 @@ def _print_details(
     aligned: dict[AlignmentOptions, AlignmentScore],
     usage: tuple[TermScore, TermScore] | None,
 ) -> None:
-    from translucid.inspection.rendering.terminal import alignment_table
     from translucid.terminology.term_score import terms_table
 
     console = Console()
@@ -310,6 +309,8 @@ def _print_details(
         console.print()
         console.print(terms_table(*usage))
     if aligned:
+        from translucid.inspection.rendering.terminal import alignment_table  # loads PyTorch
+
         has_layer = any(options.learned for options in aligned)
         console.print()
         console.print(alignment_table(aligned, translator.configuration.alignment.of(has_layer)))

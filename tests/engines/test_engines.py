@@ -202,7 +202,7 @@ def test_a_model_that_does_not_fit_its_settings_is_refused_though_it_was_convert
         texts(run)
 
 
-def test_neither_pytorch_nor_edit_distances_are_loaded_to_translate(run, tmp_path, monkeypatch, capsys):
+def test_neither_pytorch_nor_edit_distances_are_loaded_to_translate_and_score(run, tmp_path, monkeypatch, capsys):
     """Not even for the first translation, whose model is converted as this process, which has PyTorch, converts it."""
     names = ["encoder.0.feed_forward.inner.weight", "decoder.0.cross_attention.query.weight"]
     sizes = [(32, 16), (16, 16)]
@@ -211,9 +211,15 @@ def test_neither_pytorch_nor_edit_distances_are_loaded_to_translate(run, tmp_pat
         factors |= {f"{name}.up": torch.randn(outputs, 2), f"{name}.down": torch.randn(2, inputs)}
     save_tensors(tmp_path / "adapter.safetensors", factors, {"base": run.model_digest(), "scale": 0.5})
     save_tuned(run.path, Tuned(quantization="int8", considered="seen pieces"), "\t. a o s\n")
+    test = tmp_path / "test.tsv"
+    test.write_text("I sing\tCanto\n")
+    evaluation = ["evaluate", str(run.path), "--test", str(test), "--no-perplexity", "--json"]
     program = (
-        "import sys\nfrom translucid.cli.main import run\n"
+        "import contextlib, io, os, sys\nfrom translucid.cli.main import run\n"
         "code = run(sys.argv[1:])\n"
+        f"os.environ['XDG_CACHE_HOME'] = {str(tmp_path / 'without adapter')!r}\n"
+        f"with contextlib.redirect_stdout(io.StringIO()): code = code or run({evaluation})\n"
+        f"with contextlib.redirect_stdout(io.StringIO()): code = code or run({evaluation[:-1]})\n"
         "sys.exit(code or 10 * ('torch' in sys.modules or 'rapidfuzz' in sys.modules))\n"
     )
     arguments = ["translate", str(run.path), "I like soccer.", "--device", "cpu"]

@@ -193,7 +193,7 @@ class Adam(_EagerOptimizer):
             states = list(map(self._moments, weights))
             adam(
                 weights,
-                [weight.grad for weight in weights],  # type: ignore[misc]
+                [weight.grad for weight in weights],
                 [state["exp_avg"] for state in states],
                 [state["exp_avg_sq"] for state in states],
                 [],

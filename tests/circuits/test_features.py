@@ -9,9 +9,11 @@ from tests.cli.conftest import call  # noqa: F401 - a fixture
 from tests.inspection.conftest import untrained  # noqa: F401 - a fixture
 from translucid import Translator
 from translucid.attention.points import recording
-from translucid.circuits.dictionary import Dictionary
+from translucid.circuits.contexts import find_contexts
+from translucid.circuits.dictionary import Dictionary, FeatureName
 from translucid.circuits.features import features_of
 from translucid.decoding.maps import forced_features
+from translucid.ground.console import Console
 
 TEXT = "I like soccer."
 
@@ -33,6 +35,18 @@ def test_the_strongest_features_of_each_token(run, dictionary):
             order = [i for i in row.argsort(descending=True).tolist() if row[i] > 0][:2]
             assert [feature.number for feature, _ in token.strongest[name]] == order
             assert [value for _, value in token.strongest[name]] == pytest.approx(row[order].tolist())
+
+
+def test_an_end_token_that_a_model_does_not_read_has_no_features(run, dictionary):
+    """OpenNMT's models have none: a mask hides it."""
+    translator = Translator.load(run, "cpu", "torch")
+    model = translator.model
+    model.options = model.options.model_copy(update={"source_end": False})
+    tokens = [token for token in features_of(translator, TEXT, "Me gusta").tokens if token.side == "source"]
+    assert len(tokens) == len(translator.tokenizer.encode_source([TEXT])[0]) and tokens[-1].token != "</s>"
+    contexts = find_contexts(translator, dictionary, [(TEXT, "Me gusta")], console=Console(quiet=True))
+    found = [context for i in range(64) for context in contexts.of(FeatureName("encoder.0", i))]
+    assert {context.position for context in found} == set(range(len(tokens)))
 
 
 def test_the_command_learns_measures_and_shows(call, run, tmp_path):  # noqa: F811

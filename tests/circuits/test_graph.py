@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -18,6 +19,7 @@ from translucid.circuits.saved_graph import circuit_tracer, page
 from translucid.cli.main import run as call
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.inspection.plots import draw_svg
 
 TEXT, TARGET = "I like soccer.", "Me gusta el fútbol."
 
@@ -32,8 +34,11 @@ def graph(translator, dictionary):
     return attribution_graph(translator, dictionary.transcoders, TEXT, "gusta", instead_of="gustan", target=TARGET)
 
 
-def test_the_parts_of_the_record_sum_to_the_logit(graph):
+def test_the_parts_of_the_record_sum_to_the_logit(translator, graph):
     record = json.loads(json.dumps(graph.to_json()))
+    question = ask(translator, TEXT, "gusta", "gustan", target=TARGET).question
+    logits = question.model(question.source, question.prefix)[0, -1]
+    assert record["probability"] == pytest.approx(logits.softmax(-1)[question.pieces[0]].item(), abs=1e-5)
     assert record["word"] == "gusta"
     assert 0 < len(record["nodes"]) <= 40
     total = record["bias"] + record["remainder"] + sum(node["effect"] for node in record["nodes"])
@@ -67,7 +72,8 @@ def test_the_first_piece_in_which_two_words_differ(translator):
 
 
 def test_the_picture_and_the_page_have_all_nodes(graph):
-    root = ET.fromstring(draw(graph, {graph.nodes[-1].part.name: "gender <f>"}))
+    svg = draw(graph, {graph.nodes[-1].part.name: "gender <f>"}, standalone=False)
+    root = ET.fromstring(svg)
     names = [group.get("data-node") for group in root.iter("{http://www.w3.org/2000/svg}g")]
     assert sorted(names) == sorted([*map(str, range(len(graph.nodes))), "logit"])
     width, height = float(root.get("width")), float(root.get("height"))
@@ -81,13 +87,33 @@ def test_the_picture_and_the_page_have_all_nodes(graph):
     for row in by_row.values():
         row.sort()
         assert all(x + size <= after for (x, size), (after, _) in pairwise(row))  # no overlap
+    arabic = ET.fromstring(draw(replace(graph, source=["ق"] * len(graph.source))))
+    texts = [shape for shape in arabic.iter("{http://www.w3.org/2000/svg}text") if shape.text == "ق"]
+    assert sorted(texts, key=lambda shape: -float(shape.get("x"))) == texts  # from right to left
+    figure = draw_svg(svg)
+    assert [text.get_text() for text in figure.axes[0].texts] == [
+        shape.text for shape in root.iter("{http://www.w3.org/2000/svg}text")
+    ]
     html = page(graph, figures(graph))
     assert "showGraph" in html
     assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
 
 
 def test_the_format_of_circuit_tracer(graph):
-    record = circuit_tracer(graph, "slug", "demo", {})
+    """Neuronpedia reads the layer and the number of a feature from `feature`, and splits the label of the logit."""
+    record = circuit_tracer(graph, "a b", "demo", {})
+    assert record["metadata"]["slug"] == "a_b"
+    for node in record["nodes"]:
+        layer, number, _ = node["node_id"].split("_")
+        if node["feature_type"] == "cross layer transcoder":
+            total = next(w for w in range(10_000) if (w + 1) * (w + 2) // 2 > node["feature"])
+            index = node["feature"] - total * (total + 1) // 2
+            assert (int(layer), int(number)) == (total - index, index)
+    logit = record["nodes"][-1]
+    assert float(logit["clerp"].split("(p=")[1].split(")")[0]) == pytest.approx(graph.probability, abs=1e-3)
+    influences = sorted(node["influence"] for node in record["nodes"][:-1])
+    assert influences[0] == pytest.approx(max(node.influence for node in graph.nodes), abs=1e-6)
+    assert influences[-1] <= record["metadata"]["node_threshold"] == pytest.approx(graph.share, abs=1e-5)
     names = [node["node_id"] for node in record["nodes"]]
     assert len(names) == len(set(names))
     assert {end for link in record["links"] for end in (link["source"], link["target"])} <= set(names)
@@ -113,12 +139,20 @@ def test_the_command(run, tmp_path, capsys):
     assert "faithfulness" in capsys.readouterr().out
     record = json.loads(file.read_text())
     assert json.loads((tmp_path / "graph.circuit-tracer.json").read_text())["metadata"]["scan"] == "run"
+    for ending, start in ((".pdf", b"%PDF"), (".png", b"\x89PNG")):
+        assert call([*arguments, "--save", str(file.with_suffix(ending))]) == 0
+        assert file.with_suffix(ending).read_bytes().startswith(start)
+    capsys.readouterr()
     assert call([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == record
     for wrong, message in (
         (["graph", str(run), TEXT], "--word"),
         (["graph", str(run)], "--pairs"),
         (["graph", str(run), TEXT, "--score", "decoder.0.cross.head.0"], "--score"),
+        (
+            ["graph", str(run), TEXT, "--score", "decoder.0.cross.head.0:a:b", "--save", str(tmp_path / "score.json")],
+            "--save",
+        ),
         ([*arguments, "--instead-of", "gusta"], "gusta"),
     ):
         assert call(wrong) == 2
@@ -155,6 +189,8 @@ def test_imported_models(folder, tmp_path):
     languages = {"source": "en", "target": "es"} if folder is many_languages_folder else {}
     translator = Translator.load(tmp_path / "ours", "cpu", "torch", **languages)
     transcoders = random_transcoders(translator.model)
+    # One of them writes the beginning of a word as a piece of its own.
+    assert ask(translator, TEXT, "el", target=TARGET).piece.lstrip("▁") == "el"
     graph = attribution_graph(translator, transcoders, "I like soccer", "gusta", target="me gusta el fútbol")
     total = graph.bias + graph.remainder + sum(node.effect for node in graph.nodes)
     assert_close(total, graph.logit, rtol=0, atol=1e-3)

@@ -1,5 +1,7 @@
 """The figures of a dictionary and of baselines, against NumPy and cases whose result is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from translucid.circuits.dictionary import sublayers_of
 from translucid.circuits.quality import Moments, Quality, TopNeurons, measure
 from translucid.circuits.replacement import read_states
 from translucid.circuits.transcoder import Transcoder
+from translucid.evaluation.metrics import bleu
 from translucid.ground.console import Console
 
 PAIRS = [
@@ -59,9 +62,10 @@ def test_the_figures(translator, dictionary):
     assert decoder.active == pytest.approx((f > 0).sum(1).double().mean().item())
     assert decoder.dead == pytest.approx(((f > 0).sum(0) == 0).double().mean().item())
     score = translator.translate([source for source, _ in PAIRS], beam=1, split=False)
-    expected = quality.bleu([translation.text for translation in score], [[target for _, target in PAIRS]])
+    expected = bleu([translation.text for translation in score], [[target for _, target in PAIRS]])
     assert original.greedy == pytest.approx(expected, abs=1e-6)
-    assert Quality.from_json(measured.to_json()) == measured
+    assert Quality.from_json(measured.to_json()) == measured and measured.metric == "BLEU"
+    assert replace(measured, metric="chrF").tables()[1][0][-2:] == ["chrF greedy", "chrF beam 5"]
 
 
 def test_all_neurons_and_all_components_are_the_sublayer(translator, dictionary):

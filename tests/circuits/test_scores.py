@@ -53,3 +53,6 @@ def test_a_head_of_a_translation(run, dictionary):
     ):
         with pytest.raises(UserError, match=message):
             head_score(translator, dictionary.transcoders, text, head, query, key, target=target)
+    translator.model.options = translator.model.options.model_copy(update={"source_end": False})
+    with pytest.raises(UserError, match="does not read '</s>'"):
+        head_score(translator, dictionary.transcoders, text, "decoder.0.cross.head.0", "gusta", "</s>", target=target)

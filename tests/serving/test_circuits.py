@@ -11,6 +11,7 @@ from translucid.circuits.dictionary import Dictionary
 from translucid.circuits.features import features_of
 from translucid.circuits.graph import attribution_graph
 from translucid.circuits.labels import Meaning, Meanings, Unit
+from translucid.circuits.scores import head_score
 from translucid.circuits.steering import Change, Steering
 from translucid.models.kinds import inspector_tabs
 
@@ -36,10 +37,13 @@ def dictionary(run_with_features):
 
 def test_models_with_a_dictionary_have_tabs(client, serve, run, run_with_features):
     (row,) = client.get("/models").json()
-    assert [tab["name"] for tab in row["tabs"]] == TABS and row["tabs"] == inspector_tabs(run_with_features)
-    for tab in row["tabs"]:
-        assert client.get(f"/{tab['module']}").text.count("export async function showTab(") == 1
-    assert all("tabs" not in row for row in serve(str(run)).get("/models").json())
+    offered = inspector_tabs(run_with_features)
+    assert {key: row[key] for key in ("tabs", "parts")} == offered
+    assert [tab["name"] for tab in row["tabs"]] == TABS and [part["tab"] for part in row["parts"]] == ["heads"]
+    for kind, name in (("tabs", "showTab"), ("parts", "showPart")):
+        for shown in row[kind]:
+            assert client.get(f"/{shown['module']}").text.count(f"export async function {name}(") == 1
+    assert all(not row.keys() & offered.keys() for row in serve(str(run)).get("/models").json())
 
 
 def test_features_are_those_of_the_library(client, translator, dictionary):
@@ -125,6 +129,17 @@ def test_ablation_at_a_position_recomputes_the_model(client, translator, diction
     assert answer["word"] == word == "fútbol"
 
 
+def test_scores_of_heads_are_those_of_the_library(client, translator, dictionary):
+    """Query and key are a row and a column of the head's map, of which the first one of the decoder's is `<s>`."""
+    (inspected,) = translator.inspector.inspect([tuple(PAIR.values())])
+    for attention, query, key in (("decoder.1.cross", 3, 2), ("encoder.0.self", 0, 3), ("decoder.0.self", 1, 0)):
+        head, words = f"{attention}.head.1", inspected.word_map(attention, 1)
+        answer = client.post("/graph/score", json=REQUEST | {"head": head, "query": query, "key": key}).json()
+        assert answer.pop("labels") == {}
+        score = head_score(translator, dictionary.transcoders, PAIR["q"], head, query, key, target=PAIR["translation"])
+        assert answer == score.to_json() and (score.query, score.key) == (words.target[query], words.source[key])
+
+
 @pytest.mark.parametrize(
     ("path", "invalid"),
     [
@@ -148,6 +163,10 @@ def test_ablation_at_a_position_recomputes_the_model(client, translator, diction
         ("graph/ablate", {"word": 2, "features": ["decoder.1.feature.3"]}),
         ("graph/ablate", {"word": 2, "features": ["decoder.1.feature.3 @ 99"]}),
         ("graph/ablate", {"word": 2, "features": ["decoder.9.feature.3 @ 0"]}),
+        ("graph/score", {"query": 1, "key": 0}),
+        ("graph/score", {"head": "decoder.9.cross.head.0", "query": 1, "key": 0}),
+        ("graph/score", {"head": "decoder.0.cross.head.0", "query": 5, "key": 0}),
+        ("graph/score", {"head": "decoder.0.self.head.0", "query": 1, "key": 2}),
     ],
 )
 def test_invalid_requests_are_refused(client, path, invalid):
@@ -155,9 +174,10 @@ def test_invalid_requests_are_refused(client, path, invalid):
     assert response.status_code == 400 and response.json()["error"]
 
 
-@pytest.mark.parametrize("path", ["features", "features/steer", "graph", "graph/ablate"])
+@pytest.mark.parametrize("path", ["features", "features/steer", "graph", "graph/ablate", "graph/score"])
 def test_a_model_without_a_dictionary_is_refused(serve_for_all, run, path):
-    response = serve_for_all(str(run)).post(f"/{path}", json={**REQUEST, "word": 0, "features": ["a=0"]})
+    fields = {"word": 0, "features": ["a=0"], "head": "decoder.0.cross.head.0", "query": 0, "key": 0}
+    response = serve_for_all(str(run)).post(f"/{path}", json={**REQUEST, **fields})
     assert (response.status_code, response.json()["error"]) == (
         400,
         "Invalid request: this model has no dictionary of features",

@@ -1,4 +1,4 @@
-"""The tabs *Features* and *Graph* of the page, in a real browser."""
+"""The tabs *Features* and *Graph* and the scores of heads on the page, in a real browser."""
 
 import json
 import re
@@ -114,3 +114,32 @@ def test_a_view_that_can_not_be_loaded_says_so(page):
     page.unroute("**/graph")
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#inspection .graph")).to_be_visible()
+
+
+def test_a_head_says_why_it_looks_there(page):
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Heads").click()
+    part = page.locator("#inspection .panel section")
+    expect(part).to_contain_text("Choose a head")  # the first map is a mean
+    sent = []
+    page.on("request", lambda request: sent.append(request.post_data_json) if "score" in request.url else None)
+    page.get_by_title("layer 1, head 1", exact=True).first.click()
+    expect(part.locator(".pairs tr")).to_have_count(12)
+    figures = [float(text.replace("\u2212", "-")) for text in part.locator("td.value").all_inner_texts()]
+    assert sum(figures[:-1]) == pytest.approx(figures[-1], abs=0.06)  # each is rounded
+    signs = part.locator(".bar-fill").evaluate_all("bars => bars.map((bar) => bar.classList.contains('negative'))")
+    assert [figure for figure, sign in zip(figures[:-2], signs, strict=True) if (figure < 0) != sign and figure] == []
+    part.get_by_role("combobox", name="query").select_option("fútbol")
+    part.get_by_role("combobox", name="key").select_option("soccer")
+    expect(part).to_contain_text(re.compile("“fútbol” looks at “soccer” with a score of"))
+    assert [sent[-1][name] for name in ("head", "query", "key")] == ["decoder.1.cross.head.1", 3, 2]
+    part.get_by_text("Sums by kinds of parts").click()
+    expect(part.locator(".heatmap button")).to_have_count(25)
+    part.locator(".pairs button").first.press("Enter")
+    expect(part.locator(".feature-details")).to_contain_text(re.compile("active"))
+    assert page.evaluate(FOREIGN) == []
+    page.get_by_title("decoder, layer 0, head 0", exact=True).click()
+    part.get_by_role("combobox", name="query").select_option("Me")
+    assert part.get_by_role("combobox", name="key").locator("option").all_inner_texts() == ["<s>"]
+    page.get_by_role("switch").first.press("Space")
+    expect(part).to_contain_text("with all heads on")

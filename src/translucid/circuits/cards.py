@@ -11,8 +11,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,10 +23,11 @@ from torch import Tensor
 from translucid.api.translator import Translator
 from translucid.circuits.contexts import Context, Contexts, contexts_of
 from translucid.circuits.dictionary import Dictionary, FeatureName
+from translucid.circuits.kinds import PAGE
 from translucid.circuits.labels import Meaning, Meanings
 from translucid.data.text_pipeline import EncodedPair
 from translucid.ground.console import Console, table_of
-from translucid.inspection.rendering.html import document
+from translucid.inspection.rendering.html import scripted_page, web_file
 from translucid.inspection.words import span_words
 from translucid.layers.residual import Residual
 from translucid.models.transformer import BlockStacks, DecoderBlock
@@ -43,21 +44,8 @@ AROUND = 6
 """The number of words that are shown before and after the marked ones."""
 WORDS = 6
 """The number of linked words."""
-STYLE = """
-body { margin: 2rem auto; padding: 0 1rem; max-width: 60rem; background: var(--background); color: var(--text);
-  font-family: var(--sans); line-height: 1.5; }
-h1 { font-size: var(--large); overflow-wrap: anywhere; } h2 { font-size: 1rem; margin: 1.5rem 0 .25rem; }
-.muted, .value { color: var(--muted); font-size: var(--small); }
-ol { list-style: none; margin: 0; padding: 0; }
-li { display: grid; grid-template-columns: 3.5rem 1fr 1fr; gap: .75rem; padding: .35rem 0;
-  border-top: 1px solid color-mix(in srgb, var(--muted) 30%, transparent); }
-.value { text-align: right; font-variant-numeric: tabular-nums; }
-mark { color: inherit; background: color-mix(in srgb, var(--accent) 35%, transparent); border-radius: .2rem;
-  padding: 0 .15rem; }
-mark.linked { background: none; border-bottom: 2px solid var(--accent); border-radius: 0; }
-.pieces { display: flex; flex-wrap: wrap; gap: .25rem .9rem; } .pieces span span { color: var(--muted); }
-@media (max-width: 40rem) { li { grid-template-columns: 3.5rem 1fr; } li p:last-child { grid-column: 2; } }
-li p { margin: 0; }
+_FRAME = """body { margin: 2rem auto; padding: 0 1rem; max-width: 60rem; background: var(--background); }
+main h1 { font-size: var(--large); }
 """
 
 
@@ -132,7 +120,8 @@ class Card:
         if self.meaning is not None:
             meaning = {name: getattr(self.meaning, name) for name in ("label", "value", "site", "always", "words")}
             meaning["f1"] = self.meaning.units["feature"].f1
-        record = {key: value for key, value in asdict(self).items() if key in ("name", "share", "largest")}
+        names = ("name", "share", "largest", "label", "facts", "linked")
+        record: dict[str, Any] = {key: getattr(self, key) for key in names}
         for key in ("contexts", "promotes", "suppresses", "words"):
             record[key] = [item._asdict() for item in getattr(self, key)]
         return {**record, "meaning": meaning, "label": self.label, "facts": self.facts, "linked": self.linked}
@@ -308,33 +297,7 @@ def _norms_after(model: BlockStacks, layer: int) -> list[torch.nn.LayerNorm]:
 
 
 def card_page(card: Card) -> str:
-    """Return a card as a page in one file, which needs no network and no script."""
-    parts = [f"<h1>{escape(card.name)}</h1>", f'<p class="muted">{escape(card.facts)}</p>']
-    if card.label:
-        parts.append(f"<p><strong>{escape(card.label)}</strong></p>")
-    for title, effects in (("Promotes", card.promotes), ("Suppresses", card.suppresses)):
-        if effects:
-            parts.append(_listed(title, {effect.token: f"{effect.effect:+.2f}" for effect in effects}))
-    if card.words:
-        parts.append(_listed(card.linked.capitalize(), {word.word: str(word.contexts) for word in card.words}))
-    if card.contexts:
-        parts.append("<h2>Strongest contexts</h2><ol>")
-        for context in card.contexts:
-            source = _html(context.source, context.source_marked, linked=not card.is_of_encoder)
-            target = _html(context.target, context.target_marked, linked=card.is_of_encoder)
-            parts.append(f'<li><span class="value">{context.value:.2f}</span><p>{source}</p><p>{target}</p></li>')
-        parts.append("</ol>")
-    return document(card.name, STYLE, f"<main>\n{chr(10).join(parts)}\n</main>\n")
-
-
-def _listed(title: str, figures: Mapping[str, str]) -> str:
-    items = " ".join(f"<span>{escape(name)} <span>{figure}</span></span>" for name, figure in figures.items())
-    return f'<h2>{title}</h2><div class="pieces">{items}</div>'
-
-
-def _html(words: Sequence[str], marked: Sequence[int], *, linked: bool) -> str:
-    css = ' class="linked"' if linked else ""
-    shown = []
-    for word, is_marked in _window(words, marked):
-        shown.append(f"<mark{css}>{escape(word)}</mark>" if is_marked else escape(word))
-    return " ".join(shown)
+    """Return a card as a page in one file, which needs no network."""
+    style = web_file("inspector.css") + (PAGE / "features.css").read_text(encoding="utf-8") + _FRAME
+    head = f"<h1>{escape(card.name)}</h1>\n"
+    return scripted_page(card.name, style, head, card.to_json(), PAGE / "feature_card.js", "fillCard")

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import json
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -158,13 +159,17 @@ def _learn(translator: Translator, learning: Learning, view: View) -> None:
     from translucid.circuits.contexts import find_contexts
     from translucid.circuits.dictionary import sublayers_of
     from translucid.circuits.quality import measure, save_quality
-    from translucid.circuits.training import FeatureOptions, learn_features, text_pairs
+    from translucid.circuits.training import FeatureOptions, has_sources, learn_features, text_pairs
+
+    def corpora_of(files: list[str]) -> list[str]:
+        """Join the two sides of corpora; the files of sources have one."""
+        return [*filter(has_sources, files), *pair_up([*filterfalse(has_sources, files)])]
 
     sublayers_of(translator.model)  # refuses other models before any work
-    log, files = Console(stderr=True), pair_up(learning.text or [])
+    log, files = Console(stderr=True), corpora_of(learning.text or [])
     pairs = text_pairs(translator, files, console=log)
     if learning.valid:
-        held_out = text_pairs(translator, pair_up(learning.valid), console=log)[: learning.sentences]
+        held_out = text_pairs(translator, corpora_of(learning.valid), console=log)[: learning.sentences]
     else:
         step = max(10, -(-len(pairs) // learning.sentences))
         held_out, pairs = pairs[::step], [pair for i, pair in enumerate(pairs) if i % step]

@@ -102,7 +102,7 @@ class Contexts:
 def find_contexts(
     translator: Translator, dictionary: Dictionary, pairs: Sequence[tuple[str, str]], *, console: Console
 ) -> Contexts:
-    """Find the strongest contexts in a text; each pair is at most one context of a feature.
+    """Find the strongest contexts in a text; each pair is read once, and is at most one context of a feature.
 
     Args:
         translator: a translator with the PyTorch engine.
@@ -115,7 +115,8 @@ def find_contexts(
     """
     model, device = translator.model, translator.device
     chosen = pairs[:: -(-len(pairs) // PAIRS) or 1]
-    ids = [pair.ids for pair in translator.pipeline.pairs(chosen) if pair.longest <= translator.pipeline.longest]
+    encoded = translator.pipeline.pairs([*dict.fromkeys(chosen)])
+    ids = [pair.ids for pair in encoded if pair.longest <= translator.pipeline.longest]
     if not ids:
         raise UserError(
             "there are no pairs in which features could be active", fix="Give some that the model can read."
@@ -128,7 +129,7 @@ def find_contexts(
                 forced_features(model, model.encode(source), target)
             numbers = torch.tensor(batch, device=device)
             for name, transcoder in transcoders.items():
-                is_token = (source if name.startswith("encoder") else target) != model.pad
+                is_token = model.source_mask(source) if name.startswith("encoder") else target != model.pad
                 best[name].add(numbers, transcoder.features(record[name + INPUT]) * is_token[..., None], is_token)
             advance(len(batch))
     used = torch.cat([one.pairs[one.values > 0] for one in best.values()]).unique().tolist()

@@ -106,28 +106,24 @@ def _features_of_pair(
 ) -> list[TokenFeatures]:
     tokenizer, device = translator.tokenizer, translator.device
     source, target = pair.input_ids
-    states = read_states(
-        translator.model,
-        dictionary.transcoders,
-        torch.tensor([source], device=device),
-        torch.tensor([target], device=device),
-    )
-    by_side: dict[str, dict[str, list[list[tuple[FeatureName, float]]]]] = {"encoder": {}, "decoder": {}}
-    for name, transcoder in dictionary.transcoders.items():
-        f = transcoder.to(device).features(states.inputs[name])  # [n, F]
-        values, numbers = f.topk(min(strongest, transcoder.k), dim=-1)
-        rows = []
-        for row_values, row_numbers in zip(values.tolist(), numbers.tolist(), strict=True):
-            row = [(FeatureName(name, i), value) for i, value in zip(row_numbers, row_values, strict=True) if value > 0]
-            rows.append(row)
-        by_side[name.partition(".")[0]][name] = rows
+    transcoders = dictionary.to(device).transcoders
+    ids = [torch.tensor([side], device=device) for side in (source, target)]
+    states = read_states(translator.model, transcoders, *ids)
+    read = int(translator.model.source_mask(ids[0]).sum())  # some models don't read the end token
+    sides: dict[Literal["source", "target"], tuple[str, list[str]]] = {
+        "source": ("encoder", tokenizer.source_pieces(source)[:read]),
+        "target": ("decoder", tokenizer.target_pieces(target)),
+    }
     tokens = []
-    sides: tuple[tuple[Literal["source", "target"], str, list[str]], ...] = (
-        ("source", "encoder", tokenizer.source_pieces(source)),
-        ("target", "decoder", tokenizer.target_pieces(target)),
-    )
-    for side, stack, pieces in sides:
+    for side, (stack, pieces) in sides.items():
+        tops = {}
+        for name, transcoder in transcoders.items():
+            if name.startswith(stack):
+                tops[name] = transcoder.features(states.inputs[name]).topk(min(strongest, transcoder.k), dim=-1)
         for position, piece in enumerate(pieces):
-            features = {name: rows[position] for name, rows in by_side[stack].items()}
+            features = {}
+            for name, top in tops.items():
+                active = zip(top.indices[position].tolist(), top.values[position].tolist(), strict=True)
+                features[name] = [(FeatureName(name, number), value) for number, value in active if value > 0]
             tokens.append(TokenFeatures(side, position, piece, features))
     return tokens

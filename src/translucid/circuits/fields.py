@@ -20,6 +20,7 @@ from translucid.serving.routes.inspection_fields import LayersFields, SentenceFi
 MOST = 32
 """The maximum number of features that a request changes."""
 _TEXTS = {"type": "array", "items": {"type": "string"}}
+_Position = Annotated[int, Field(ge=0, le=MAX_WORD_POSITION), WholeNumber]
 
 
 def _names(value: Any) -> list[str]:
@@ -59,9 +60,7 @@ class GraphFields(LayersFields):
 
     example: ClassVar = {**LayersFields.example, "word": 3}
 
-    word: Annotated[int, Field(ge=0, le=MAX_WORD_POSITION), WholeNumber] = Field(
-        description="the position of a word of the translation, from 0"
-    )
+    word: _Position = Field(description="the position of a word of the translation, from 0")
     instead_of: Contrasted = Field("", description="another word in its place")
 
 
@@ -73,3 +72,13 @@ class AblateFields(GraphFields):
     features: Annotated[list[str], BeforeValidator(_names), WithJsonSchema(_TEXTS)] = Field(
         description="NAME @ N: a feature, and the position of its token in the source or in the prefix"
     )
+
+
+class ScoreFields(LayersFields):
+    """Return why a head looks from a word to another: its score by pairs of parts of the query and of the key."""
+
+    example: ClassVar = {**LayersFields.example, "head": "decoder.0.cross.head.0", "query": 1, "key": 1}
+
+    head: Annotated[str, Field(max_length=100)]
+    query: _Position = Field(description="the row of the head's map, from 0: a word of the translation, or the source")
+    key: _Position = Field(description="the column of the head's map, from 0")

@@ -20,8 +20,9 @@ from translucid.circuits.faithfulness import TOP, Faithfulness, Question, faithf
 from translucid.circuits.linear import HeldModel, Target, refuse_others
 from translucid.circuits.nodes import Node, Parts
 from translucid.circuits.transcoder import Transcoder
+from translucid.data.tokenizing.pieces import SPACE
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
+from translucid.ground.special import SPECIAL, SPELLINGS
 from translucid.inspection.explain import Case
 from translucid.inspection.patching import choice_between
 from translucid.inspection.words import word_position
@@ -173,6 +174,8 @@ class AttributionGraph:
     """The pieces that the decoder reads, the start token first."""
     piece: str
     """The piece whose logit it is."""
+    probability: float
+    """That of the piece, from 0 to 1."""
     logit: float
     bias: float
     """The part of the logit that comes from biases."""
@@ -198,22 +201,14 @@ class AttributionGraph:
         edges = []
         for edge in self.edges:
             target = "logit" if edge.target is None else edge.target
-            figures = {"effect": round(edge.effect, 6), "share": round(edge.share, 6)}
-            edges.append({"source": edge.source, "target": target, **figures})
+            effect, share = round(edge.effect, 6), round(edge.share, 6)
+            edges.append({"source": edge.source, "target": target, "effect": effect, "share": share})
+        names = ("text", "translation", "word", "instead_of", "source", "prefix", "piece", "count")
+        figures = ("probability", "logit", "bias", "remainder", "share")
         return {
-            "text": self.text,
-            "translation": self.translation,
-            "word": self.word,
-            "instead_of": self.instead_of,
-            "source": self.source,
-            "prefix": self.prefix,
-            "piece": self.piece,
-            "logit": round(self.logit, 6),
-            "bias": round(self.bias, 6),
-            "remainder": round(self.remainder, 6),
-            "share": round(self.share, 6),
+            **{name: getattr(self, name) for name in names},
+            **{name: round(getattr(self, name), 6) for name in figures},
             "by_kind": {kind: round(effect, 6) for kind, effect in self.by_kind.items()},
-            "count": self.count,
             "nodes": [node.to_json() for node in self.nodes],
             "edges": edges,
             "ties": [{"sublayer": sublayer, "position": position} for sublayer, position in self.ties],
@@ -228,6 +223,7 @@ class WordQuestion(NamedTuple):
     case: Case
     word: str
     instead_of: str | None
+    translation: str
     source: list[str]
     prefix: list[str]
     piece: str
@@ -241,7 +237,8 @@ def ask(
     Args:
         translator: the translator.
         text: one sentence.
-        word: a word of the translation, or its position from 0. Of several pieces, it is the first.
+        word: a word of the translation, or its position from 0. Of several pieces, it is the first, if that is more
+            than a space.
         instead_of: another word in its place. Of several pieces, it is the first that differs.
         target: the translation; the model's own by default.
 
@@ -255,7 +252,9 @@ def ask(
     case = Case(model, translator.pipeline, text, target)
     position = word_position(case.target_words, word)
     start, end = case.target_spans[position]
-    ids, other = case.target_ids, None
+    pieces, ids, other = [SPELLINGS.start, *case.inspected.target], case.target_ids, None
+    if pieces[start + 1] == SPACE and end > start + 1 and instead_of is None:
+        start += 1
     if instead_of is not None:
         other_ids = tokenizer.encode_target([instead_of])[0][len(tokenizer.target_opening) :]
         if not other_ids or SPECIAL.unknown in other_ids:
@@ -267,8 +266,7 @@ def ask(
     source = torch.tensor([case.source_ids], device=case.device)
     prefix = torch.tensor([[model.bos, *ids[:start]]], device=case.device)
     question = Question(model, source, prefix, tuple(ids[start:end]), other)
-    pieces = ["<s>", *case.inspected.target]
-    names = case.inspected.source, pieces[: start + 1], pieces[start + 1]
+    names = target, case.inspected.source, pieces[: start + 1], pieces[start + 1]
     return WordQuestion(question, case, case.target_words[position], instead_of, *names)
 
 
@@ -324,12 +322,13 @@ def attribution_graph(
         by_kind[node.kind] = by_kind.get(node.kind, 0.0) + effect
     return AttributionGraph(
         text,
-        " ".join(asked.case.target_words) if target is None else target,
+        asked.translation,
         asked.word,
         instead_of,
         asked.source,
         asked.prefix,
         asked.piece,
+        _probability(question, parts),
         value,
         bias,
         value - bias - kept,
@@ -341,6 +340,12 @@ def attribution_graph(
         parts.ties,
         _faithfulness(question, parts, logit, output_bias, totals, chosen),
     )
+
+
+def _probability(question: Question, parts: Parts) -> float:
+    with torch.no_grad():
+        logits = question.model.output(parts.held.states["decoder.output"][0, -1])
+        return logits.softmax(-1)[question.pieces[0]].item()
 
 
 def _edges(known: Influence, chosen: Sequence[int]) -> list[Edge]:

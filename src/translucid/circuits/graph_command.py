@@ -25,13 +25,14 @@ from translucid.cli.printing import print_json, with_examples
 from translucid.cli.run_kinds import configuration_of, translator_of
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
+from translucid.inspection.rendering.file_formats import refuse_picture
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
     from translucid.circuits.transcoder import Transcoder
 
 
-ENDINGS = (".html", ".svg", ".json")
+ENDINGS = (".html", ".svg", ".pdf", ".png", ".json")
 
 
 class Word(NamedTuple):
@@ -57,7 +58,7 @@ class Output(NamedTuple):
     """Output."""
 
     as_json: option.Json = False
-    save: Annotated[Path | None, option.to_save("Save as .html, .svg or .json.", *ENDINGS)] = None
+    save: Annotated[Path | None, option.to_save("Save as .html, .svg, .pdf, .png or .json.", *ENDINGS)] = None
     overwrite: option.Overwrite = False
 
 
@@ -88,9 +89,13 @@ def graph(
         raise UserError("a graph needs a text, or --pairs", fix="Give one of them.")
     if text is not None and (asked.word is None) == (asked.score is None):
         raise UserError("a graph is that of a word", fix="Name it: --word; or give --score.")
+    if (asked.score or asked.pairs) and (output.save or asked.instead_of):
+        raise UserError("--save and --instead-of are for the graph of a word", fix="Leave them out.")
     if configuration_of(run).model.reads != "text":
         raise UserError("is no translator", file=run, fix="Graphs are for translators.")
     refuse_file_names([text] if text else [])
+    if output.save and output.save.suffix.lower() != ".svg":  # our own SVG needs no Matplotlib
+        refuse_picture(output.save)
     translator = translator_of(run, languages, asked.device, "torch")
     refuse_others(translator.model)
     dictionary = Dictionary.load(run)

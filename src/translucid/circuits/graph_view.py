@@ -50,7 +50,8 @@ def terminal_view(graph: AttributionGraph, labels: Mapping[str, str] | None = No
 def figures(graph: AttributionGraph) -> str:
     """Return what the logit consists of, and what the model writes without the strongest features, in words."""
     subtracted = f"minus that of {graph.instead_of!r}" if graph.instead_of else "minus the mean logit"
-    prefix = "".join(graph.prefix[1:]).replace("▁", " ").strip()
+    space = " " if " " in graph.translation else ""  # the words of a single one are its characters
+    prefix = "".join(graph.prefix[1:]).replace("▁", space).strip()
     lines = [
         f"logit of {without_space(graph.piece)!r} {subtracted}, after {prefix!r}: {graph.logit:+.2f}",
         "  "

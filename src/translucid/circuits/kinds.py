@@ -10,7 +10,7 @@ from translucid.models.kinds import Extension, InspectorTabs, LessonFigures
 FILE = "dictionary.safetensors"
 """The dictionary in the folder of a run."""
 PAGE = Path(__file__).parent / "page"
-"""The JavaScript modules and style sheets of the tabs *Features* and *Graph* of the server's page."""
+"""The JavaScript modules and style sheets of the tabs *Features* and *Graph*, and of a part of *Heads*."""
 
 _ROUTES, _FIELDS = "translucid.circuits.routes:CircuitRoutes", "translucid.circuits.fields"
 CIRCUITS = Extension(
@@ -20,9 +20,11 @@ CIRCUITS = Extension(
         "POST /features/steer": (f"{_ROUTES}.steer", f"{_FIELDS}:SteerFields"),
         "POST /graph": (f"{_ROUTES}.graph", f"{_FIELDS}:GraphFields"),
         "POST /graph/ablate": (f"{_ROUTES}.ablate", f"{_FIELDS}:AblateFields"),
+        "POST /graph/score": (f"{_ROUTES}.score", f"{_FIELDS}:ScoreFields"),
     },
     tabs=InspectorTabs(
         tabs={"features": ("Features", "features_tab.js"), "graph": ("Graph", "graph_tab.js")},
+        parts={"heads": "score_part.js"},
         files="translucid.circuits.kinds:tab_files",
         is_offered="translucid.circuits.kinds:has_dictionary",
     ),

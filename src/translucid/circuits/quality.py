@@ -25,7 +25,7 @@ from translucid.circuits.dictionary import Dictionary, circuits_folder, sublayer
 from translucid.circuits.replacement import Replacement, read_states
 from translucid.circuits.transcoder import Transcoder
 from translucid.decoding.pair_scores import ROWS, paired_batches
-from translucid.evaluation.metrics import bleu
+from translucid.evaluation.metrics import Criterion
 from translucid.evaluation.system_table import markdown_table
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console, progress_bar, table_of
@@ -159,9 +159,9 @@ class SystemFigures:
     loss: float
     divergence: float
     greedy: float
-    """BLEU of greedy search."""
+    """BLEU of greedy search, or chrF if the references are too short for it."""
     beam: float
-    """BLEU of a beam search with 5 hypotheses."""
+    """That of a beam search with 5 hypotheses."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,8 @@ class Quality:
     """The number of tokens of the training text in which dead features are never active."""
     sublayers: Sequence[SublayerFigures]
     systems: Sequence[SystemFigures]
+    metric: str = "BLEU"
+    """`BLEU` or `chrF`."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as plain values."""
@@ -181,6 +183,7 @@ class Quality:
         return {
             "pairs": self.pairs,
             "sample": self.sample,
+            "metric": self.metric,
             "sublayers": sublayers,
             "systems": list(map(asdict, self.systems)),
         }
@@ -190,7 +193,7 @@ class Quality:
         """Return the figures that `to_json` returned as plain values."""
         sublayers = [SublayerFigures(**figures) for figures in values["sublayers"]]
         systems = [SystemFigures(**figures) for figures in values["systems"]]
-        return cls(values["pairs"], values["sample"], sublayers, systems)
+        return cls(values["pairs"], values["sample"], sublayers, systems, values.get("metric", "BLEU"))
 
     def render(self) -> list[Table]:
         """Return tables for the terminal."""
@@ -206,9 +209,10 @@ class Quality:
             units = "" if s.active is None else f"{s.active:.1f}"
             figures = [f"{s.unexplained:.1%}", units, f"{s.loss:.3f}", f"{s.divergence:.3f}"]
             systems.append([s.system, *figures, f"{s.greedy:.1f}", f"{s.beam:.1f}"])
+        searches = f"{self.metric} greedy", f"{self.metric} beam {BEAM}"
         return [
             (["sublayer", "unexplained", "L0", "dead"], sublayers),
-            (["replaced by", "unexplained", "L0", "loss", "KL", "BLEU greedy", f"BLEU beam {BEAM}"], systems),
+            (["replaced by", "unexplained", "L0", "loss", "KL", *searches], systems),
         ]
 
 
@@ -297,13 +301,17 @@ def measure(
             "random dictionary": {name: moments[name].random_dictionary() for name in sublayers},
             "zeros": {name: Zero() for name in sublayers},
         }
+    criterion = Criterion([[target for _, target in texts]], translator.languages[1])
     figures, explained = [], {}
     with progress_bar(console, "measuring", 2 * len(systems) * len(texts)) as advance:
         for system, modules in systems.items():
             shares, active = _explained(model, modules, [*sublayers], ids, device)
             explained[system] = shares, active
             loss, divergence = _losses(translator, modules, ids)
-            greedy, beam = (_bleu(translator, modules, texts, beam, advance) for beam in (1, BEAM))
+            sources = [source for source, _ in texts]
+            greedy, beam = (
+                criterion.score(_translations(translator, modules, sources, beam, advance)) for beam in (1, BEAM)
+            )
             mean_active = sum(active.values()) / len(active) if active else None
             mean_share = sum(shares.values()) / len(shares)
             figures.append(SystemFigures(system, mean_share, mean_active, loss, divergence, greedy, beam))
@@ -314,7 +322,7 @@ def measure(
         by_sublayer.append(SublayerFigures(name, shares[name], active[name], dead))
     dictionary.to("cpu")
     sample_tokens = max(moment.count for moment in moments.values())
-    return Quality(len(texts), sample_tokens, by_sublayer, figures)
+    return Quality(len(texts), sample_tokens, by_sublayer, figures, criterion.name)
 
 
 def _explained(
@@ -366,18 +374,15 @@ def _losses(translator: Translator, modules: Mapping[str, nn.Module], pairs: Seq
     return loss / count, divergence / count
 
 
-def _bleu(
+def _translations(
     translator: Translator,
     modules: Mapping[str, nn.Module],
-    texts: Sequence[tuple[str, str]],
+    sources: Sequence[str],
     beam: int,
     advance: Callable[[int], None],
-) -> float:
-    """Return BLEU of a search in the model with other sublayers."""
+) -> list[str]:
+    """Translate with other sublayers in the model."""
     if modules:
         translator = translator.with_interventions(Replacement(modules))
     options = translator.configuration.decoding_with({"beam": beam})
-    sources = [source for source, _ in texts]
-    translations = translator.stream(sources, options, split=False, on_done=advance)
-    references = [[target for _, target in texts]]
-    return bleu([translation.text for translation in translations], references, language=translator.languages[1])
+    return [translation.text for translation in translator.stream(sources, options, split=False, on_done=advance)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class States(NamedTuple):
-    """What a model computes for a batch of n tokens without padding, those of the source or of the target."""
+    """What a model computes for a batch of n tokens that it reads, without padding: of the source or of the target."""
 
     inputs: dict[str, Tensor]
     """The inputs of the sublayers [n, D] by their names."""
@@ -39,7 +39,7 @@ def read_states(model: SequenceModel, sublayers: Iterable[str], source: Tensor, 
         target: ids [B, T], end tokens included.
     """
     names = [*sublayers]
-    tokens = {"encoder": source != model.pad, "decoder": target != model.pad}
+    tokens = {"encoder": model.source_mask(source), "decoder": target != model.pad}
     with recording(model, [f"{name}{point}" for name in names for point in (INPUT, OUTPUT)]) as record:
         features = forced_features(model, model.encode(source), target)
     inputs, outputs = {}, {}

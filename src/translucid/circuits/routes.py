@@ -1,12 +1,13 @@
-"""The API for features and graphs, which the tabs *Features* and *Graph* of the page use."""
+"""The API for features and graphs, which the tabs *Features*, *Graph* and *Heads* of the page use."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from fastapi.responses import Response
@@ -18,7 +19,14 @@ from translucid.circuits.contexts import Contexts
 from translucid.circuits.dictionary import Dictionary
 from translucid.circuits.faithfulness import outcomes
 from translucid.circuits.features import features_of
-from translucid.circuits.fields import AblateFields, CardFields, FeaturesFields, GraphFields, SteerFields
+from translucid.circuits.fields import (
+    AblateFields,
+    CardFields,
+    FeaturesFields,
+    GraphFields,
+    ScoreFields,
+    SteerFields,
+)
 from translucid.circuits.graph import WordQuestion, ask, attribution_graph
 from translucid.circuits.graph_view import figures
 from translucid.circuits.kinds import FILE as DICTIONARY
@@ -27,6 +35,7 @@ from translucid.circuits.labels import FILE as MEANINGS
 from translucid.circuits.labels import Meanings, labels_of
 from translucid.circuits.nodes import Node
 from translucid.circuits.saved_graph import view_record
+from translucid.circuits.scores import head_score
 from translucid.circuits.steering import Steering, parse_changes
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import CIRCUITS
@@ -35,27 +44,32 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.requests import Call, Handlers
 from translucid.serving.routes.inspection import find_model
+from translucid.serving.routes.inspection_fields import SentenceFields
 
 
 class CircuitRoutes(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
 
+    async def _answer(self, call: Call[Any], answer: Callable[[Translator, Known], dict[str, Any]]) -> Response:
+        """Answer a request about a sentence, by its model and what is known of its features."""
+        fields: SentenceFields = call.fields
+        translator = find_model(self.context, fields).translator
+        return await call.task.run(lambda: rendered(answer(translator, known_of(translator))))
+
     async def features(self, call: Call[FeaturesFields]) -> Response:
         """Return the strongest features of each token of a sentence and its translation."""
         fields = call.fields
-        translator = find_model(self.context, fields).translator
 
-        def answer() -> Response:
-            known = known_of(translator)
+        def answer(translator: Translator, known: Known) -> dict[str, Any]:
             result = features_of(translator, fields.q, fields.translation, dictionary=known.dictionary)
             tokens = [token.to_json() for token in result.tokens]
             for token in tokens:
                 for active in chain.from_iterable(token["features"].values()):
                     if label := known.labels.get(active["feature"]):
                         active["label"] = label
-            return rendered({"sublayers": known.dictionary.sublayers, "tokens": tokens})
+            return {"sublayers": known.dictionary.sublayers, "tokens": tokens}
 
-        return await call.task.run(answer)
+        return await self._answer(call, answer)
 
     async def card(self, call: Call[CardFields]) -> Response:
         """Return what is known of a feature."""
@@ -79,24 +93,19 @@ class CircuitRoutes(Handlers):
     async def steer(self, call: Call[SteerFields]) -> Response:
         """Translate a sentence with changed features."""
         fields = call.fields
-        served = find_model(self.context, fields)
-        call.task.count(served, [fields.q])
+        call.task.count(find_model(self.context, fields), [fields.q])
 
-        def answer() -> Response:
-            dictionary = known_of(served.translator).dictionary
-            steering = Steering(dictionary, parse_changes(dictionary, fields.features))
-            steered = served.translator.with_interventions(steering)
-            return rendered({"text": steered.translate(fields.q, split=False).text})
+        def answer(translator: Translator, known: Known) -> dict[str, Any]:
+            steering = Steering(known.dictionary, parse_changes(known.dictionary, fields.features))
+            return {"text": translator.with_interventions(steering).translate(fields.q, split=False).text}
 
-        return await call.task.run(answer)
+        return await self._answer(call, answer)
 
     async def graph(self, call: Call[GraphFields]) -> Response:
         """Return the attribution graph of a word of a translation, with its picture."""
         fields = call.fields
-        translator = find_model(self.context, fields).translator
 
-        def answer() -> Response:
-            known = known_of(translator)
+        def answer(translator: Translator, known: Known) -> dict[str, Any]:
             graph = attribution_graph(
                 translator,
                 known.dictionary.transcoders,
@@ -105,32 +114,36 @@ class CircuitRoutes(Handlers):
                 instead_of=fields.instead_of or None,
                 target=fields.translation,
             )
-            return rendered({**view_record(graph, known.labels), "figures": figures(graph)})
+            return {**view_record(graph, known.labels), "figures": figures(graph)}
 
-        return await call.task.run(answer)
+        return await self._answer(call, answer)
 
     async def ablate(self, call: Call[AblateFields]) -> Response:
         """Return what the model writes in place of a word without some features, each at one position."""
         fields = call.fields
-        translator = find_model(self.context, fields).translator
 
-        def answer() -> Response:
-            dictionary = known_of(translator).dictionary
+        def answer(translator: Translator, known: Known) -> dict[str, Any]:
             asked = ask(translator, fields.q, fields.word, fields.instead_of or None, fields.translation)
-            nodes = [_node(text, dictionary, asked) for text in fields.features]
-            logit, (outcome,) = outcomes(asked.question, dictionary.transcoders, [nodes])
+            nodes = [_node(text, known.dictionary, asked) for text in fields.features]
+            logit, (outcome,) = outcomes(asked.question, known.dictionary.transcoders, [nodes])
             (piece,) = translator.tokenizer.target_pieces([outcome.piece])
-            return rendered(
-                {
-                    "changed": outcome.changed,
-                    "word": asked.word,
-                    "piece": piece,
-                    "logit": round(logit, 4),
-                    "without": round(outcome.logit, 4),
-                }
-            )
+            figures = {"logit": round(logit, 4), "without": round(outcome.logit, 4)}
+            return {"changed": outcome.changed, "word": asked.word, "piece": piece, **figures}
 
-        return await call.task.run(answer)
+        return await self._answer(call, answer)
+
+    async def score(self, call: Call[ScoreFields]) -> Response:
+        """Return why a head looks from a word to another."""
+        fields = call.fields
+
+        def answer(translator: Translator, known: Known) -> dict[str, Any]:
+            asked = fields.head, fields.query, fields.key
+            score = head_score(translator, known.dictionary.transcoders, fields.q, *asked, target=fields.translation)
+            parts = chain.from_iterable((pair.query, pair.key) for pair in score.pairs)
+            names = known.labels.keys() & {part.partition(" @ ")[0] for part in parts}
+            return {**score.to_json(), "labels": {name: known.labels[name] for name in sorted(names)}}
+
+        return await self._answer(call, answer)
 
 
 class Known(NamedTuple):

@@ -20,11 +20,13 @@ from torch import Tensor
 from translucid.circuits.linear import HeldModel, Target, refuse_others
 from translucid.circuits.nodes import Node, Parts
 from translucid.circuits.transcoder import Transcoder
+from translucid.data.tokenizing.pieces import without_space
 from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPELLINGS
 from translucid.inspection.ablation import refuse_unknown_heads
 from translucid.inspection.explain import Case
-from translucid.inspection.words import span_words, word_position
+from translucid.inspection.words import span_words, word_position, word_spans
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
@@ -95,8 +97,8 @@ def head_score(
     transcoders: Mapping[str, Transcoder],
     text: str,
     name: str,
-    query: str,
-    key: str,
+    query: str | int,
+    key: str | int,
     *,
     target: str | None = None,
 ) -> HeadScore:
@@ -107,9 +109,10 @@ def head_score(
         transcoders: those of its dictionary, by sublayer.
         text: one sentence.
         name: the head, such as `decoder.1.cross.head.3`.
-        query: the word that is predicted, or in the encoder that asks: the word, or its position from 0. Of several
-            pieces, it is the first.
-        key: the word that it may look at; in the decoder's self-attention, a word of the prefix.
+        query: the word that is predicted, or in the encoder that asks: the word, or the row of the map of the head,
+            from 0 (`Inspected.word_map`). Of several pieces, it is the first.
+        key: the word that it may look at, or the column of the map; in the decoder's self-attention, a word of the
+            prefix or the start token.
         target: the translation; the model's own by default.
 
     Raises:
@@ -121,24 +124,23 @@ def head_score(
     if target is None:
         target = translator.translate(text, split=False).text
     case = Case(translator.model, translator.pipeline, text, target)
-    source_spans, target_spans = case.inspected.source_spans, case.inspected.target_spans
+    inspected = case.inspected
     side, _, kind = attention.split(".")
-    query_spans, key_spans = target_spans, source_spans
-    if side == "encoder":
-        query_spans = source_spans
-    elif kind == "self":
-        key_spans = target_spans
+    key_spans = word_spans(inspected.source, inspected.opening[0], inspected.context)
+    query_spans = key_spans if side == "encoder" else inspected.target_spans
+    if (side, kind) == ("decoder", "self"):  # the decoder reads the start token first
+        key_spans = word_spans([SPELLINGS.start, *inspected.target[:-1]], inspected.opening[1] + 1)
     q = word_position(span_words(query_spans), query)
     k = word_position(span_words(key_spans), key)
-    query_position, key_position = query_spans[q][1], key_spans[k][1]
-    if side == "decoder" and kind == "self":
-        key_position += 1  # the decoder reads the start token first
-        if key_position > query_position:
-            what = f"{key!r} is not before {query!r}, so the decoder can't look at it"
-            raise UserError(what, fix="Choose an earlier word.")
+    (query_word, query_position, _), (key_word, key_position, _) = query_spans[q], key_spans[k]
+    if (side, kind) == ("decoder", "self") and key_position > query_position:
+        what = f"{key_word!r} is not before {query_word!r}, so the decoder can't look at it"
+        raise UserError(what, fix="Choose an earlier word.")
     length = query_position if side == "decoder" else 0
     device = case.device
     source = torch.tensor([case.source_ids], device=device)
+    if (side, kind) != ("decoder", "self") and not translator.model.source_mask(source)[0, key_position]:
+        raise UserError(f"the model does not read {key_word!r} of the source", fix="Choose a word.")
     prefix = torch.tensor([[translator.model.bos, *case.target_ids[:length]]], device=device)
     parts = Parts(HeldModel(translator.model, source, prefix), transcoders)
     pairs = split_score(parts, attention, int(head), query_position, key_position)
@@ -146,8 +148,8 @@ def head_score(
     kinds = [node.kind for node in parts.nodes] + ["bias"]
     return HeadScore(
         name,
-        query_spans[q][0],
-        key_spans[k][0],
+        query_word,
+        key_word,
         pairs.sum().item(),
         *_strongest(pairs, names),
         _by_kind(pairs, kinds),
@@ -174,8 +176,8 @@ def _by_kind(pairs: Tensor, kinds: Sequence[str]) -> dict[tuple[str, str], float
 
 
 def _name(node: Node, case: Case) -> str:
-    tokens = case.inspected.source if node.side == "encoder" else ["<s>", *case.inspected.target]
-    return f"{node.name} @ {tokens[node.position].replace('▁', '')}"
+    tokens = case.inspected.source if node.side == "encoder" else [SPELLINGS.start, *case.inspected.target]
+    return f"{node.name} @ {without_space(tokens[node.position])}"
 
 
 def score_view(result: HeadScore) -> RenderableType:

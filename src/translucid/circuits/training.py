@@ -151,6 +151,11 @@ def complete_dictionary(run: RunFolder, configuration: DictionaryConfiguration) 
     return dictionary if dictionary.configuration == configuration else None
 
 
+def has_sources(file: str) -> bool:
+    """Return whether a file of a text has sources only."""
+    return bool(re.search(r"\.txt(\.\w+)?$", file)) and "{" not in file
+
+
 def text_pairs(translator: Translator, files: Sequence[str], *, console: Console) -> list[tuple[str, str]]:
     """Read the pairs of files; the lines of a `.txt` are sources, which are translated first, by greedy search.
 
@@ -159,7 +164,7 @@ def text_pairs(translator: Translator, files: Sequence[str], *, console: Console
     """
     pairs: list[tuple[str, str]] = []
     for file in files:
-        if not re.search(r"\.txt(\.\w+)?$", file):
+        if not has_sources(file):
             pairs += [(pair.source, pair.target) for pair in pairs_of(translator.configuration.data, file)]
             continue
         sources = [line for line in read_lines(Path(file)) if line.strip()]

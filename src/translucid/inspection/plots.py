@@ -2,7 +2,7 @@
 
 Heat maps show attention between words, masks, lenses, patching and the importance of heads; ribbons show attention
 between two lines of words. Other figures are curves of training, positional encodings, the reliability of
-probabilities, and the tree of a beam search.
+probabilities, the tree of a beam search, and simple SVGs, such as that of an attribution graph.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any, Literal
+from xml.etree import ElementTree
 
 import numpy as np
 from matplotlib import font_manager, rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.patches import FancyBboxPatch, PathPatch, Rectangle
 from matplotlib.path import Path as Outline
 from matplotlib.text import Text
 from torch import Tensor
@@ -57,6 +59,7 @@ __all__ = [
     "draw_positions",
     "draw_reliability",
     "draw_ribbons",
+    "draw_svg",
     "draw_words",
     "save_figure",
 ]
@@ -672,3 +675,31 @@ def _centered(line: Sequence[Interval], width: float) -> list[Interval]:
     """Move a line to the middle of the figure."""
     shift = (width - SPACE - line[-1][1]) / 2
     return [(start + shift, end + shift) for start, end in line]
+
+
+def draw_svg(svg: str) -> Figure:
+    """Draw an SVG of ours that consists of rectangles, texts, and curves `M.. C..`; style sheets do not count."""
+    root = ElementTree.fromstring(svg)
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    figure = new_figure(width / 96, height / 96)  # CSS has 96 pixels an inch
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.axis("off")
+    for shape in root.iter():
+        kind, at = shape.tag.rpartition("}")[2], shape.attrib
+        stroke = to_rgba(at.get("stroke", "none"), float(at.get("stroke-opacity", 1))) if "stroke" in at else "none"
+        line: dict[str, Any] = {"edgecolor": stroke, "linewidth": 0.75 * float(at.get("stroke-width", 1))}
+        if kind == "text":
+            align: Literal["left", "center"] = "center" if at.get("text-anchor") == "middle" else "left"
+            color = at.get("fill", _COLORS["ink"])
+            axes.text(float(at["x"]), float(at["y"]), shape.text or "", ha=align, fontsize=8, color=color)
+        elif kind == "rect":
+            x, y, w, h, radius = (float(at[name]) for name in ("x", "y", "width", "height", "rx"))
+            fill = to_rgba(at["fill"], float(at.get("fill-opacity", 1)))
+            style = f"round,pad=0,rounding_size={radius}"
+            axes.add_patch(FancyBboxPatch((x, y), w, h, boxstyle=style, facecolor=fill, **line))
+        elif kind == "path":
+            points = np.array(re.findall(r"-?[\d.]+", at["d"]), float).reshape(-1, 2)
+            codes = [Outline.MOVETO, *[Outline.CURVE4] * (len(points) - 1)]
+            axes.add_patch(PathPatch(Outline(points, codes), facecolor="none", **line))
+    return figure

@@ -7,8 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from translucid.inspection.rendering.bundling import WEB, bundle
-from translucid.inspection.rendering.html import document, quoted, web_file
+from translucid.inspection.rendering.html import scripted_page, web_file
 
 PAGE = Path(str(files("translucid.live") / "page"))
 """The JavaScript modules and style sheets."""
@@ -17,9 +16,6 @@ _FILES = (
     *("live_section.css", "staircase.css"),
 )
 _FRAME = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--background); }\n"
-_SHOW = """modules["recording.js"].showRecording(
-  document.getElementById("recording"), JSON.parse(document.getElementById("record").textContent));
-"""
 
 
 def recording_page(record: Mapping[str, Any] | None) -> str:
@@ -32,12 +28,7 @@ def recording_page(record: Mapping[str, Any] | None) -> str:
     title = "Live translation"
     if record is not None:
         title = " ".join(sentence["text"] for sentence in record["sentences"]) or title
-    body = f"""<main id="recording"></main>
-<script type="application/json" id="record">{quoted(record)}</script>
-<script>
-{bundle("recording.js", [WEB, PAGE], _SHOW)}</script>
-"""
-    return document(title, style, body)
+    return scripted_page(title, style, "", record, PAGE / "recording.js", "showRecording")
 
 
 def section_files() -> dict[str, str]:

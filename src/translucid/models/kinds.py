@@ -114,6 +114,9 @@ class InspectorTabs:
     tabs: Mapping[str, tuple[str, str]]
     """For each name, the text of its button, and the name of its JavaScript module, which exports `showTab(inspector)`
     (see `inspector.js`)."""
+    parts: Mapping[str, str]
+    """For the names of tabs of the core, the modules of what is shown below them, which export
+    `showPart(inspector, root)`, called again when another map is chosen."""
     files: str
     """A function that returns the contents of their files by their names, which needs no PyTorch."""
     is_offered: str
@@ -218,14 +221,16 @@ def page_files() -> dict[str, str]:
     return texts
 
 
-def inspector_tabs(run: Path) -> list[dict[str, str]]:
-    """Return the tabs that our extensions offer for the model of a run folder, as the server's page reads them."""
-    rows = []
+def inspector_tabs(run: Path) -> dict[str, list[dict[str, str]]]:
+    """Return what our extensions offer for the model of a run folder, tabs and parts, as the server's page reads it."""
+    tabs, parts = [], []
     for extension in extensions():
         if extension.tabs and resolved(extension.tabs.is_offered)(run):
             for name, (label, module) in extension.tabs.tabs.items():
-                rows.append({"name": name, "label": label, "module": module})
-    return rows
+                tabs.append({"name": name, "label": label, "module": module})
+            for tab, module in extension.tabs.parts.items():
+                parts.append({"tab": tab, "module": module})
+    return {"tabs": tabs, "parts": parts} if tabs or parts else {}
 
 
 def lesson_figures() -> list[LessonFigures]:

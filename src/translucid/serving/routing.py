@@ -284,8 +284,8 @@ class ListingRoutes(Handlers):
             further: dict[str, Any] = {}
             if isinstance(pairs, PivotPairs):
                 further["pivot"] = pairs.pivot
-            elif has_pytorch() and (tabs := inspector_tabs(pairs.translator.loaded.folder.path)):
-                further["tabs"] = tabs
+            elif has_pytorch():
+                further |= inspector_tabs(pairs.translator.loaded.folder.path)
             rows.append({"name": pairs.name, "reads": "text"} | languages | further)
         for task, models in catalog.served_others():
             rows += [{"name": served.name, "reads": task.reads} for served in models]

@@ -15,11 +15,16 @@ export async function showCard(inspector, root, feature) {
   try {
     if (!known.has(feature)) known.set(feature, server.ask("features/card", { feature }));
     const card = await known.get(feature);
-    if (root.dataset.feature === feature) root.replaceChildren(...cardParts(card, content.languages ?? []));
+    if (root.dataset.feature === feature) fillCard(root, card, content.languages);
   } catch (error) {
     known.delete(feature);
     if (root.dataset.feature === feature) root.textContent = error.message;
   }
+}
+
+// Show a card in `root`.
+export function fillCard(root, card, languages = ["", ""]) {
+  root.replaceChildren(...cardParts(card, languages));
 }
 
 // Return what a card shows, as elements.

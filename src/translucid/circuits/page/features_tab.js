@@ -2,6 +2,7 @@
 
 import { element } from "./elements.js";
 import { showCard } from "./feature_card.js";
+import { translationRow } from "./heads.js";
 import { loadStyle } from "./page_elements.js";
 import { addRovingTabindex } from "./roving.js";
 import { diffWords, markWords } from "./word_diff.js";
@@ -100,17 +101,8 @@ export function showSlider(inspector, root, feature) {
   const factorText = element("output", {});
   const original = sentence.text.split(/\s+/);
   const lang = content.languages?.[1];
-  const changed = element("td", { dir: "auto", lang });
-  const name = element("th", { scope: "row" });
-  const rows = [
-    element(
-      "tr",
-      {},
-      element("th", { textContent: "original", scope: "row" }),
-      element("td", { textContent: sentence.text, dir: "auto", lang }),
-    ),
-    element("tr", {}, name, changed),
-  ];
+  const rows = [translationRow("original", sentence.text, lang), translationRow("", sentence.text, lang)];
+  const [name, changed] = rows[1].children;
   const table = element("table", { className: "translations" }, element("tbody", { ariaLive: "polite" }, ...rows));
   const label = element("label", { className: "factor", textContent: "Strength " }, slider, factorText);
   root.replaceChildren(label, table);

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -15,7 +16,7 @@ from torch import Tensor
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import length_penalty
 from translucid.decoding.hypothesis import percent
-from translucid.inspection.rendering.bundling import WEB
+from translucid.inspection.rendering.bundling import WEB, bundle
 from translucid.inspection.words import WordMap
 
 if TYPE_CHECKING:
@@ -48,6 +49,29 @@ def document(title: str, style: str, body: str) -> str:
 {body}</body>
 </html>
 """
+
+
+def scripted_page(title: str, style: str, head: str, record: Any, module: Path, function: str) -> str:
+    """Return a page in one file that shows a record by a JavaScript module, and needs no network.
+
+    Args:
+        title: the title of the page.
+        style: its style sheet, after the colors and sizes of all our pages.
+        head: HTML above the view.
+        record: plain values.
+        module: the file of the module, which may import those of its folder and of `WEB`.
+        function: the name of a function of the module, which is called with the element of the view and the record.
+    """
+    record_text = 'document.getElementById("record").textContent'
+    call = f'modules["{module.name}"].{function}(document.getElementById("view"), JSON.parse({record_text}));\n'
+    body = f"""<main class="inspector">
+{head}<div id="view"></div>
+</main>
+<script type="application/json" id="record">{quoted(record)}</script>
+<script>
+{bundle(module.name, [WEB, module.parent], call)}</script>
+"""
+    return document(title, style, body)
 
 
 def notebook_table(words: WordMap, log_probs: Sequence[float] = ()) -> str:

@@ -12,6 +12,21 @@ export function element(tag, properties = {}, ...children) {
   return created;
 }
 
+// Create a bar for a value. Bars of negative values end at a line that marks zero.
+//
+// className: that of the bar, "bar-fill" and perhaps another one.
+// scale: { minimum: at most 0, maximum: at least 0 }, the ends of the track.
+export function createBar(className, value, { minimum, maximum }) {
+  const fraction = (length) => length / Math.max(maximum - minimum, 1e-9);
+  const fill = element("span", { className });
+  fill.style.setProperty("--bar-start", fraction(Math.min(0, value) - minimum));
+  fill.style.setProperty("--bar-length", fraction(Math.abs(value)));
+  const track = element("span", { className: "bar-track" }, fill);
+  if (minimum < 0) track.append(element("span", { className: "zero-line" }));
+  track.style.setProperty("--zero", fraction(-minimum));
+  return track;
+}
+
 export function createRetryButton(onRetry) {
   const button = element("button", { type: "button", textContent: "Try again" });
   button.addEventListener("click", onRetry);

@@ -3,7 +3,7 @@
 // An explanation is what the field "explanation" of /look contains: { source, target: the words, importance: [target][source],
 //   faithfulness, random: both { comprehensiveness, sufficiency }, fit, share, contrast: { word, instead_of, log_odds } or nothing }.
 
-import { element, formatPercent, formatSigned, isolateText } from "./elements.js";
+import { createBar, element, formatPercent, formatSigned, isolateText } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 const MAX_RATIO = 1e6; // larger ratios are not written out
@@ -101,15 +101,8 @@ function measureTexts(share, isContrast) {
   ];
 }
 
-// Create a bar for a value. Bars of negative values end at a line that marks zero.
-function faithfulnessBar(label, className, value, { minimum, maximum }) {
-  const fraction = (length) => length / Math.max(maximum - minimum, 1e-9);
-  const fill = element("span", { className });
-  fill.style.setProperty("--bar-start", fraction(Math.min(0, value) - minimum));
-  fill.style.setProperty("--bar-length", fraction(Math.abs(value)));
-  const track = element("span", { className: "bar-track" }, fill);
-  if (minimum < 0) track.append(element("span", { className: "zero-line" }));
-  track.style.setProperty("--zero", fraction(-minimum));
+function faithfulnessBar(label, className, value, scale) {
+  const track = createBar(className, value, scale);
   const number = element("span", { textContent: `${formatSigned(value)} nats` });
   return element("div", { className: "measure" }, element("span", { textContent: label }), track, number);
 }

@@ -104,7 +104,7 @@ function layerRows(record, kind) {
 }
 
 // Return the name of the head that a map shows, such as decoder.1.cross.head.0; null if the map is an average of several heads.
-function headName(record, { kind, layer, head }) {
+export function headName(record, { kind, layer, head }) {
   if (!["cross", "encoder", "decoder"].includes(kind)) return null;
   const mapsOfLayer = record.maps.filter((map) => map.kind === kind && (layer === null || map.layer === layer));
   const isAverage = head === null && mapsOfLayer.length > 1;
@@ -244,7 +244,7 @@ export function showAblation(root, ablation, { text, lang, onReset }) {
   );
 }
 
-function translationRow(name, text, lang) {
+export function translationRow(name, text, lang) {
   const header = element("th", { textContent: name, scope: "row" });
   return element("tr", {}, header, element("td", { textContent: text || "(empty)", lang, dir: "auto" }));
 }

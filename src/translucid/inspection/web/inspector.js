@@ -39,7 +39,8 @@ const NO_ATTENTION = "This model has no attention: its decoder sees the source o
 //   view: how the words and maps are shown, TRANSLATION_VIEW if not given,
 //   hasSingleMap: whether the model has a single attention map, so that no tab for heads is needed,
 //   tabs: further tabs, [{ name, label, show(inspector) }, …]; `show` fills inspector.panel, and may set inspector.contrastForm, also
-//     later: clicks on words wait for the promise that it returns }
+//     later: clicks on words wait for the promise that it returns,
+//   parts: what is shown below our own tabs, [{ tab, show(inspector, root) }, …]; so far, below Heads }
 // server: functions that ask the server for what is missing; tabs whose function is missing are not shown. {
 //   maps(sentence): a record with all maps,
 //   contributions(sentence): the fields and maps that contributions add to a record,
@@ -275,6 +276,16 @@ class Inspector {
       },
       code: () => this.view.mapCode(this.codeArguments(), this.map),
     };
+  }
+
+  // Show in `root` what others add to the open tab; again when another map is chosen.
+  showParts(root) {
+    const parts = (this.content.parts ?? []).filter(({ tab }) => tab === this.tab);
+    const roots = parts.map(() => element("section"));
+    root.replaceChildren(...roots);
+    parts.forEach((part, i) => {
+      part.show(this, roots[i]);
+    });
   }
 
   // Return what the Python code needs to know.

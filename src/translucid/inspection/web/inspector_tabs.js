@@ -110,8 +110,8 @@ export async function showHeadsTab(inspector) {
   const state = element("div", { className: "ablation" });
   const title = element("p", { className: "title", textContent: inspector.map.name });
   const shares = element("p", { className: "note", textContent: describeShares(inspector.record, inspector.map) });
-  const grid = element("div");
-  panel.replaceChildren(state, title, shares, grid);
+  const [grid, parts] = [element("div"), element("div")];
+  panel.replaceChildren(state, title, shares, grid, parts);
   if (server.ablate) {
     const lang = inspector.content.languages?.[1];
     showAblation(state, ablation, { text: sentence.text, lang, onReset: () => ablate(inspector, new Set()) });
@@ -126,9 +126,11 @@ export async function showHeadsTab(inspector) {
       title.textContent = map.name;
       shares.textContent = describeShares(record, map);
       inspector.showWords();
+      inspector.showParts(parts);
     },
     onToggle: server.ablate && ((head) => toggleHead(inspector, head)),
   });
+  inspector.showParts(parts);
   inspector.exported = {
     name: "heads",
     svg: heads.svg,

@@ -97,6 +97,7 @@ function renderViews(container, views, sentenceIndex) {
       sentences,
       tab: selectedTab,
       tabs: (model.tabs ?? []).map(loadedTab),
+      parts: (model.parts ?? []).map(loadedPart),
       sentenceIndex,
     };
     inspectors.push(showInspector(root, content, serverRequests(model, onSentenceChange, onChoose)));
@@ -106,17 +107,23 @@ function renderViews(container, views, sentenceIndex) {
 
 // Return a tab of an extension, whose module is loaded when it is opened.
 function loadedTab({ name, label, module }) {
-  const show = async (inspector) => {
-    const isCurrent = inspector.currentState();
-    inspector.panel.textContent = "…";
-    try {
-      const { showTab } = await import(`./${module}`);
-      if (isCurrent()) await showTab(inspector);
-    } catch {
-      inspector.panel.textContent = "The server does not respond. Open this tab again.";
-    }
-  };
-  return { name, label, show };
+  return { name, label, show: (inspector) => showLoaded(module, "showTab", inspector, inspector.panel) };
+}
+
+// Return what an extension shows below a tab of the inspector.
+function loadedPart({ tab, module }) {
+  return { tab, show: (inspector, root) => showLoaded(module, "showPart", inspector, root) };
+}
+
+async function showLoaded(module, name, inspector, root) {
+  const isCurrent = inspector.currentState();
+  root.textContent = "…";
+  try {
+    const loaded = await import(`./${module}`);
+    if (isCurrent()) await loaded[name](inspector, root);
+  } catch {
+    root.textContent = "The server does not respond. Open this tab again.";
+  }
 }
 
 function viewSection({ title, modelIndex }, root, hasHeading) {

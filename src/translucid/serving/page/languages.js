@@ -73,7 +73,7 @@ function hasManyPairs({ sources, targets }) {
 // Return a model with languages, in the form of `selectedModel`.
 export function modelFor(name, source, target) {
   const model = models.find((candidate) => candidate.name === name);
-  return { name, source, target, hasManyPairs: hasManyPairs(model), tabs: model.tabs };
+  return { name, source, target, hasManyPairs: hasManyPairs(model), tabs: model.tabs, parts: model.parts };
 }
 
 function canTranslate({ sources, targets }, source, target) {
@@ -119,12 +119,12 @@ function fillSelect(id, codes, selected, canDetect) {
   $(id).hidden = codes.length < 2;
 }
 
-// Return the selected model with languages, { name, source, target, hasManyPairs, pivot, tabs }.
+// Return the selected model with languages, { name, source, target, hasManyPairs, pivot, tabs, parts }.
 export function selectedModel() {
   const model = currentModel();
-  const { name, sources, pivot, tabs } = model;
+  const { name, sources, pivot, tabs, parts } = model;
   const source = isDetecting() ? (detectedLanguage ?? sources[0]) : $("from").value;
-  return { name, source, target: $("to").value, hasManyPairs: hasManyPairs(model), pivot, tabs };
+  return { name, source, target: $("to").value, hasManyPairs: hasManyPairs(model), pivot, tabs, parts };
 }
 
 // Return the model to compare with, for the selected languages or the nearest that it has; null if none is selected.

@@ -1,0 +1,146 @@
+// Below the tab "Heads": why the chosen head looks from one word to another, as bars of the strongest pairs of parts.
+
+import { axes } from "./attention_maps.js";
+import { createBar, element, formatPercent, formatSigned, isolateText } from "./elements.js";
+import { showCard } from "./feature_card.js";
+import { headName } from "./heads.js";
+import { showHeatmap } from "./heatmap.js";
+import { loadStyle } from "./page_elements.js";
+import { addRovingTabindex } from "./roving.js";
+
+const SHOWN = 10; // pairs
+const KINDS = ["token", "position", "feature", "error", "bias"];
+const CHOOSE = "Choose a head, with all heads on, to see why it looks from one word to another.";
+const HINT =
+  "The score of a query and a key, q·k/√d, is the sum of the scores of pairs: a part of the query and a part of the key. Blue " +
+  "raises the score, orange lowers it. Of a word with several pieces, it is that of the first. Choose a feature to see its card.";
+
+// Show the part, for the map that is chosen.
+export async function showPart(inspector, root) {
+  await loadStyle("features.css");
+  const { record, map, sentence, server } = inspector;
+  const head = sentence.ablation ? null : headName(record, map);
+  if (!head) {
+    root.replaceChildren(element("p", { className: "note", textContent: CHOOSE }));
+    return;
+  }
+  const { down, across } = axes(record, map);
+  const querySelect = element("select", { ariaLabel: "query" }, ...wordOptions(down));
+  const keySelect = element("select", { ariaLabel: "key" });
+  const [summary, result] = [element("p", { ariaLive: "polite" }), element("div")];
+  let latest = 0; // responses to earlier questions are ignored
+  querySelect.addEventListener("change", () => chooseQuery(Number(querySelect.value)));
+  keySelect.addEventListener("change", update);
+  root.replaceChildren(
+    element("p", { className: "title", textContent: "Why does it look there?" }),
+    element("div", { className: "toolbar" }, labeled("From ", querySelect), labeled("to ", keySelect)),
+    summary,
+    result,
+  );
+  const linked = map.kind === "encoder" || server.place.word === "" ? -1 : Number(server.place.word);
+  const strengths = map.weights.slice(0, -1).map((weights) => Math.max(...weights));
+  await chooseQuery(down[linked] === undefined ? largestIndex(strengths) : linked);
+
+  // Choose a query, and the key that it looks at most.
+  function chooseQuery(query) {
+    querySelect.value = String(query);
+    if (map.kind !== "encoder") server.place.word = String(query);
+    inspector.wordsView.highlightBelow?.(query);
+    // The decoder looks at the words before the one that it predicts.
+    const count = map.kind === "decoder" ? across.length - down.length + query + 1 : across.length;
+    keySelect.replaceChildren(...wordOptions(across.slice(0, count)));
+    keySelect.value = String(largestIndex(map.weights[query].slice(0, count)));
+    return update();
+  }
+
+  async function update() {
+    const [query, key] = [querySelect, keySelect].map(({ value }) => Number(value));
+    latest += 1;
+    const id = latest;
+    result.classList.add("waiting");
+    const fields = { q: sentence.source_text, translation: sentence.text, head, query, key };
+    let problem = "";
+    const score = await inspector.request(
+      () => server.ask("graph/score", fields),
+      (error) => {
+        problem = error.message;
+      },
+    );
+    if (id !== latest) return; // another word was chosen meanwhile
+    result.classList.remove("waiting");
+    const weight = formatPercent(map.weights[query][key]);
+    summary.textContent = score ? `${described(score)} (weight ${weight}).` : problem;
+    if (score) showScore(inspector, result, score);
+    else result.replaceChildren();
+  }
+}
+
+function described({ query, key, score }) {
+  return `“${isolateText(query)}” looks at “${isolateText(key)}” with a score of ${formatSigned(score)}`;
+}
+
+function showScore(inspector, root, score) {
+  const shown = score.pairs.slice(0, SHOWN);
+  const others = score.score - shown.reduce((sum, pair) => sum + pair.score, 0);
+  const values = shown.map((pair) => pair.score);
+  const scale = { minimum: Math.min(0, ...values), maximum: Math.max(0, ...values) };
+  const card = element("div", { className: "feature-details" });
+  const buttons = [];
+  const rows = shown.map((pair) => row([part(pair.query), part(pair.key)], pair.score, bar(pair.score)));
+  rows.push(row(["all other pairs"], others), row([element("strong", { textContent: "the score" })], score.score));
+  const kinds = element("div");
+  root.replaceChildren(
+    element("p", { className: "note", textContent: HINT }),
+    element("table", { className: "pairs", ariaLabel: "strongest pairs" }, element("tbody", {}, ...rows)),
+    card,
+    element("details", {}, element("summary", { textContent: "Sums by kinds of parts" }), kinds),
+  );
+  addRovingTabindex(buttons);
+  showKinds(kinds, score.by_kind);
+
+  function row(parts, value, ...bars) {
+    const name = element("th", { scope: "row" }, ...parts.map((child) => element("div", {}, child)));
+    const figure = element("td", { className: "value", textContent: formatSigned(value) });
+    return element("tr", {}, name, element("td", { className: "magnitude" }, ...bars), figure);
+  }
+
+  function bar(value) {
+    return createBar(value < 0 ? "bar-fill negative" : "bar-fill", value, scale);
+  }
+
+  // Return the name of a part; that of a feature is a button.
+  function part(text) {
+    const [name, token] = text.split(" @ ");
+    const place = token === undefined ? "" : ` at ${isolateText(token)}`;
+    const label = score.labels[name] ? ` (${score.labels[name]})` : "";
+    if (!name.includes(".feature.")) return name + place;
+    const button = element("button", { type: "button", textContent: name });
+    button.addEventListener("click", () => showCard(inspector, card, name));
+    buttons.push([button]);
+    return element("span", {}, button, label + place);
+  }
+}
+
+function showKinds(root, byKind) {
+  const largest = Math.max(...byKind.map(({ score }) => Math.abs(score)), 1e-9);
+  const cells = KINDS.map((query) =>
+    KINDS.map((key) => {
+      const { score } = byKind.find((sum) => sum.query === query && sum.key === key);
+      const description = `${query} of the query, ${key} of the key: ${formatSigned(score)}`;
+      return { text: formatSigned(score), value: score / largest, description };
+    }),
+  );
+  showHeatmap(root, { label: "sums by kinds of parts", rows: KINDS, columns: KINDS, cells });
+}
+
+function labeled(textContent, control) {
+  return element("label", { textContent }, control);
+}
+
+function wordOptions(words) {
+  return words.map((textContent, value) => element("option", { textContent, value }));
+}
+
+function largestIndex(values) {
+  return values.indexOf(Math.max(...values));
+}

@@ -120,7 +120,7 @@ def test_the_format_of_circuit_tracer(graph):
     tokens = record["metadata"]["prompt_tokens"]
     assert tokens == [*graph.source, *graph.prefix]
     assert all(0 <= node["ctx_idx"] < len(tokens) for node in record["nodes"])
-    assert [node["is_target_logit"] for node in record["nodes"]].count(True) == 1
+    assert [node.get("is_target_logit", False) for node in record["nodes"]].count(True) == 1
     total = sum(link["weight"] for link in record["links"] if link["target"] == record["nodes"][-1]["node_id"])
     assert_close(total + graph.bias + graph.remainder, graph.logit, rtol=0, atol=1e-4)
 

@@ -13,12 +13,12 @@ from translucid.attention.points import recording
 from translucid.circuits.labels import (
     LabeledPair,
     Meanings,
-    best_thresholds,
     groups_of,
     measure_labels,
     read_labeled,
 )
 from translucid.decoding.maps import forced_features
+from translucid.evaluation.thresholds import best_thresholds
 from translucid.ground.console import Console
 
 

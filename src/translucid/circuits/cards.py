@@ -243,10 +243,7 @@ def _in_words(translator: Translator, feature: FeatureName, contexts: Sequence[C
 
 
 def _word_at(spans: Sequence[tuple[str, int, int]], position: int) -> int | None:
-    for i, (_, start, end) in enumerate(spans):
-        if start <= position < end:
-            return i
-    return None
+    return next((i for i, (_, start, end) in enumerate(spans) if start <= position < end), None)
 
 
 def _linked_words(weights: WordWeights, word: int, *, is_source: bool) -> list[int]:

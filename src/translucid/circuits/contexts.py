@@ -118,9 +118,8 @@ def find_contexts(
     encoded = translator.pipeline.pairs([*dict.fromkeys(chosen)])
     ids = [pair.ids for pair in encoded if pair.longest <= translator.pipeline.longest]
     if not ids:
-        raise UserError(
-            "there are no pairs in which features could be active", fix="Give some that the model can read."
-        )
+        what = "there are no pairs in which features could be active"
+        raise UserError(what, fix="Give some that the model can read.")
     transcoders = dictionary.to(device).transcoders
     best = {name: _Best(transcoder.width, device) for name, transcoder in transcoders.items()}
     with progress_bar(console, "finding contexts", len(ids)) as advance:
@@ -185,8 +184,7 @@ def contexts_of(translator: Translator, dictionary: Dictionary, *, console: Cons
         if not files:
             what = "has no contexts of features"
             raise UserError(what, file=folder.path, fix="Find them with `learn_features`.")
-        contexts = find_contexts(
-            translator, dictionary, text_pairs(translator, files, console=console), console=console
-        )
+        pairs = text_pairs(translator, files, console=console)
+        contexts = find_contexts(translator, dictionary, pairs, console=console)
         contexts.save(folder)
     return contexts

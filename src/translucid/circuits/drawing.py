@@ -76,7 +76,8 @@ def draw(graph: AttributionGraph, labels: Mapping[str, str] | None = None, *, st
     output = Place(width / 2, height - 30 - ROW * len(rows) - 20, 8 * CELL + CELL * cell_len(title(graph)))
     parts += _edges(graph, places, output)
     for number, (node, text, place) in enumerate(zip(graph.nodes, captions, places, strict=True)):
-        parts.append(_node(number, node, text, place))
+        weight = 0.08 + 0.5 * min(1.0, 6 * node.influence)
+        parts.append(_box(str(number), node.part.kind, text, place, node.total, weight))
     parts.append(_box("logit", "output", f"{title(graph)}  {graph.logit:+.2f}", output, 1.0, 0.3))
     return "\n".join([*parts, "</svg>\n"])
 
@@ -170,10 +171,6 @@ def _edges(graph: AttributionGraph, places: list[Place], output: Place) -> list[
             f'stroke-width="{max(0.8, 7 * sqrt(weight)):.1f}"/>'
         )
     return lines
-
-
-def _node(number: int, node: GraphNode, text: str, place: Place) -> str:
-    return _box(str(number), node.part.kind, text, place, node.total, 0.08 + 0.5 * min(1.0, 6 * node.influence))
 
 
 def _box(name: str, kind: str, text: str, place: Place, effect: float, weight: float) -> str:

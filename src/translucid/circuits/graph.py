@@ -311,6 +311,7 @@ def attribution_graph(
     influences, chosen = known.influence / known.influence.sum(), sorted(chosen)
     kept = known.direct[chosen].sum().item()
     bias, value = constant + output_bias, known.direct.sum().item() + constant + output_bias
+    logits = question.model.output(parts.held.states["decoder.output"][0, -1])
     nodes = []
     for index in chosen:
         node = parts.nodes[index]
@@ -328,7 +329,7 @@ def attribution_graph(
         asked.source,
         asked.prefix,
         asked.piece,
-        _probability(question, parts),
+        logits.softmax(-1)[question.pieces[0]].item(),
         value,
         bias,
         value - bias - kept,
@@ -340,12 +341,6 @@ def attribution_graph(
         parts.ties,
         _faithfulness(question, parts, logit, output_bias, totals, chosen),
     )
-
-
-def _probability(question: Question, parts: Parts) -> float:
-    with torch.no_grad():
-        logits = question.model.output(parts.held.states["decoder.output"][0, -1])
-        return logits.softmax(-1)[question.pieces[0]].item()
 
 
 def _edges(known: Influence, chosen: Sequence[int]) -> list[Edge]:

@@ -69,6 +69,7 @@ def figures(graph: AttributionGraph) -> str:
         lines.append("\nthe model itself would write another word here: faithfulness is about that word")
     verb = {True: "another word", False: "the same word"}
     count, strongest = len(result.features), result.strongest
+    unablated = sum(effect for kind, effect in graph.by_kind.items() if kind != "feature")
     lines += [
         "\nfaithfulness: what the model writes without some features, and the logit then",
         f"  without the {count} strongest: {verb[result.top.changed]}, {result.top.logit:+.2f} "
@@ -77,16 +78,12 @@ def figures(graph: AttributionGraph) -> str:
         f"  without {count} random ones at the same places: another word in {percent(result.random_changed)} of "
         f"{len(result.random)} draws, {result.random_logit:+.2f}",
         f"  without the {count} most active ones there: {verb[strongest.changed]}, {strongest.logit:+.2f}",
-        f"  errors and embeddings are never ablated; they are {_unablated(graph):+.2f} of the logit",
+        f"  errors and embeddings are never ablated; they are {unablated:+.2f} of the logit",
     ]
     return "\n".join(lines)
 
 
 _PLURALS = {"token": "tokens", "position": "positions", "feature": "features", "error": "errors"}
-
-
-def _unablated(graph: AttributionGraph) -> float:
-    return sum(effect for kind, effect in graph.by_kind.items() if kind != "feature")
 
 
 def _origin(graph: AttributionGraph, edges: list[Edge]) -> Text:

@@ -123,11 +123,6 @@ class HeldModel:
         """The dtype of the model."""
         return self.states["decoder.output"].dtype
 
-    def width(self, point: str) -> int:
-        """Return the size of the vectors at a point."""
-        with torch.no_grad():
-            return self.values([point], self.leaves)[point].size(-1)
-
     def values(
         self,
         points: Sequence[str],

@@ -98,9 +98,8 @@ class Moments:
         weight = transcoder.decoder_weight
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.random = (
-                Transcoder(width, features, transcoder.k).to(weight.device, weight.dtype).requires_grad_(False)
-            )
+            self.random = Transcoder(width, features, transcoder.k).to(weight.device, weight.dtype)
+        self.random.requires_grad_(False)
         self.count = 0
         self.output, self.outer = weight.new_zeros(width), weight.new_zeros(width, width)
         self.active = weight.new_zeros(features)
@@ -197,7 +196,12 @@ class Quality:
 
     def render(self) -> list[Table]:
         """Return tables for the terminal."""
-        return [_table(*table) for table in self.tables()]
+        tables = []
+        for head, rows in self.tables():
+            tables.append(table_of(head[0], figures=head[1:]))
+            for row in rows:
+                tables[-1].add_row(*row)
+        return tables
 
     def tables(self) -> list[tuple[list[str], list[list[str]]]]:
         """Return the heads and the rows of two tables: the sublayers of the dictionary, and all systems."""
@@ -247,13 +251,6 @@ def card(dictionary: Dictionary, quality: Quality) -> str:
     for head, rows in quality.tables():
         lines += ["", markdown_table(head, rows).rstrip()]
     return "\n".join([*lines, ""])
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = table_of(head[0], figures=head[1:])
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def measure(

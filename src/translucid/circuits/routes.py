@@ -19,14 +19,7 @@ from translucid.circuits.contexts import Contexts
 from translucid.circuits.dictionary import Dictionary
 from translucid.circuits.faithfulness import outcomes
 from translucid.circuits.features import features_of
-from translucid.circuits.fields import (
-    AblateFields,
-    CardFields,
-    FeaturesFields,
-    GraphFields,
-    ScoreFields,
-    SteerFields,
-)
+from translucid.circuits.fields import AblateFields, CardFields, FeaturesFields, GraphFields, ScoreFields, SteerFields
 from translucid.circuits.graph import WordQuestion, ask, attribution_graph
 from translucid.circuits.graph_view import figures
 from translucid.circuits.kinds import FILE as DICTIONARY

@@ -153,8 +153,4 @@ def _tracer_record(name: str, kind: str, label: str) -> dict[str, Any]:
         "ctx_idx": int(position),
         "feature_type": kind,
         "clerp": label,
-        "token_prob": 0.0,
-        "is_target_logit": False,
-        "run_idx": 0,
-        "reverse_ctx_idx": 0,
     }

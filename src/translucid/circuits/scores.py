@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 LISTED = 20
 """The number of pairs that are shown."""
-KINDS = ("token", "position", "feature", "error", "bias")
 
 
 class ScorePair(NamedTuple):
@@ -59,15 +58,12 @@ class HeadScore:
     """The pairs with the greatest magnitudes."""
     others: float
     """The sum of all other pairs."""
-    by_kind: Mapping[tuple[str, str], float]
-    """The sums by the kinds of the query's and of the key's part; together, the score."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        kinds = [{"query": query, "key": key, "score": round(value, 6)} for (query, key), value in self.by_kind.items()]
         pairs = [{**pair._asdict(), "score": round(pair.score, 6)} for pair in self.pairs]
         figures = {"score": round(self.score, 6), "others": round(self.others, 6)}
-        return {"head": self.head, "query": self.query, "key": self.key, **figures, "pairs": pairs, "by_kind": kinds}
+        return {"head": self.head, "query": self.query, "key": self.key, **figures, "pairs": pairs}
 
 
 def split_score(parts: Parts, attention: str, head: int, query: int, key: int) -> Tensor:
@@ -80,7 +76,8 @@ def split_score(parts: Parts, attention: str, head: int, query: int, key: int) -
         query: the position of the query.
         key: the position of the key.
     """
-    width = parts.held.width(f"{attention}.queries")
+    with torch.no_grad():
+        width = parts.held.values([f"{attention}.queries"], parts.held.leaves)[f"{attention}.queries"].size(-1)
     sides = []
     for point, position in ((f"{attention}.queries", query), (f"{attention}.keys", key)):
         units = torch.eye(width, dtype=parts.held.dtype, device=parts.held.source.device)
@@ -145,14 +142,12 @@ def head_score(
     parts = Parts(HeldModel(translator.model, source, prefix), transcoders)
     pairs = split_score(parts, attention, int(head), query_position, key_position)
     names = [_name(node, case) for node in parts.nodes] + ["biases"]
-    kinds = [node.kind for node in parts.nodes] + ["bias"]
     return HeadScore(
         name,
         query_word,
         key_word,
         pairs.sum().item(),
         *_strongest(pairs, names),
-        _by_kind(pairs, kinds),
     )
 
 
@@ -165,29 +160,16 @@ def _strongest(pairs: Tensor, names: Sequence[str]) -> tuple[list[ScorePair], fl
     return listed, flat.sum().item() - sum(pair.score for pair in listed)
 
 
-def _by_kind(pairs: Tensor, kinds: Sequence[str]) -> dict[tuple[str, str], float]:
-    members = torch.tensor([[kind == other for kind in kinds] for other in KINDS]).to(pairs)  # [kinds, nodes]
-    sums = members @ pairs @ members.T
-    by_kind = {}
-    for row, query in zip(sums.tolist(), KINDS, strict=True):
-        for value, key in zip(row, KINDS, strict=True):
-            by_kind[query, key] = value
-    return by_kind
-
-
 def _name(node: Node, case: Case) -> str:
     tokens = case.inspected.source if node.side == "encoder" else [SPELLINGS.start, *case.inspected.target]
     return f"{node.name} @ {without_space(tokens[node.position])}"
 
 
 def score_view(result: HeadScore) -> RenderableType:
-    """Return the score as tables: sums by kinds of parts, and the strongest pairs."""
-    kinds = table_of("query \\ key", figures=KINDS)
-    for query in KINDS:
-        kinds.add_row(query, *(f"{result.by_kind[query, key]:+.3f}" for key in KINDS))
+    """Return the score as a table of the strongest pairs."""
     pairs = table_of("part of the query", "part of the key", figures=("score",))
     for pair in result.pairs:
         pairs.add_row(pair.query, pair.key, f"{pair.score:+.3f}")
     pairs.add_row("all others", "", f"{result.others:+.3f}")
     title = Text(f"{result.head}: {result.query} looks at {result.key} with a score of {result.score:+.3f}\n", "bold")
-    return Group(title, kinds, Text(), pairs)
+    return Group(title, pairs)

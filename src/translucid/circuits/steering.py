@@ -46,9 +46,8 @@ class Change(NamedTuple):
         match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(x?)", text, re.ASCII)
         number = float(match[1]) if match else -1
         if match is None or number > LARGEST:
-            raise UserError(
-                f"{text!r} is no change of a feature", fix="Give 0, a value such as 2.5, or a factor as 3x."
-            )
+            fix = "Give 0, a value such as 2.5, or a factor as 3x."
+            raise UserError(f"{text!r} is no change of a feature", fix=fix)
         return cls(factor=number) if match[2] else cls(value=number)
 
     def __str__(self) -> str:

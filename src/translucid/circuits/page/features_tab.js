@@ -93,13 +93,19 @@ class FeatureView {
   }
 }
 
+// Return the words of a text as nodes, those marked in which it differs from the original.
+export function markChanges(text, original) {
+  const [words, others] = [text, original].map((side) => side.split(/\s+/));
+  const [differing] = diffWords(words, others);
+  return markWords(words, differing);
+}
+
 // Show a slider that scales a feature, and the changed translation beside the original.
 export function showSlider(inspector, root, feature) {
   const { sentence, server, content } = inspector;
   const isCurrent = inspector.currentState();
   const slider = element("input", { type: "range", min: 0, max: MAX_FACTOR, step: STEP, value: 1 });
   const factorText = element("output", {});
-  const original = sentence.text.split(/\s+/);
   const lang = content.languages?.[1];
   const rows = [translationRow("original", sentence.text, lang), translationRow("", sentence.text, lang)];
   const [name, changed] = rows[1].children;
@@ -124,9 +130,7 @@ export function showSlider(inspector, root, feature) {
   }
 
   function showText(text) {
-    const words = text.split(/\s+/);
-    const [differing] = diffWords(words, original);
-    changed.replaceChildren(...(text.trim() ? markWords(words, differing) : ["(empty)"]));
+    changed.replaceChildren(...(text.trim() ? markChanges(text, sentence.text) : ["(empty)"]));
   }
 
   async function update() {

@@ -3,10 +3,10 @@
 import { createRetryButton, element, isolateText, svgElement } from "./elements.js";
 import { createContrastForm } from "./explanations.js";
 import { showCard } from "./feature_card.js";
+import { markChanges } from "./features_tab.js";
 import { showGraph } from "./graph.js";
 import { loadStyle } from "./page_elements.js";
 import { pythonString } from "./python_code.js";
-import { diffWords, markWords } from "./word_diff.js";
 
 const HINT =
   "Source tokens are below, the word above, and between them the features of the feed-forward sublayers that lead to it. Blue " +
@@ -131,10 +131,9 @@ class GraphView {
     const fields = { q: sentence.source_text, features: [`${node.name}=0`] };
     const result = await this.ask("features/steer", fields, output);
     if (!result) return;
-    const [original, changed] = [sentence.text, result.text].map((text) => text.split(/\s+/));
-    const [differing] = diffWords(changed, original);
-    const text = element("span", { dir: "auto", lang: content.languages?.[1] }, ...markWords(changed, differing));
-    const same = differing.size || changed.length !== original.length ? "" : " (the same)";
+    const words = markChanges(result.text, sentence.text);
+    const text = element("span", { dir: "auto", lang: content.languages?.[1] }, ...words);
+    const same = result.text === sentence.text ? " (the same)" : "";
     output.replaceChildren(element("p", {}, `With ${node.name} off everywhere: `, text, same));
   }
 

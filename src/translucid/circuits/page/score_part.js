@@ -4,12 +4,10 @@ import { axes } from "./attention_maps.js";
 import { createBar, element, formatPercent, formatSigned, isolateText } from "./elements.js";
 import { showCard } from "./feature_card.js";
 import { headName } from "./heads.js";
-import { showHeatmap } from "./heatmap.js";
 import { loadStyle } from "./page_elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 const SHOWN = 10; // pairs
-const KINDS = ["token", "position", "feature", "error", "bias"];
 const CHOOSE = "Choose a head, with all heads on, to see why it looks from one word to another.";
 const HINT =
   "The score of a query and a key, q·k/√d, is the sum of the scores of pairs: a part of the query and a part of the key. Blue " +
@@ -33,7 +31,7 @@ export async function showPart(inspector, root) {
   keySelect.addEventListener("change", update);
   root.replaceChildren(
     element("p", { className: "title", textContent: "Why does it look there?" }),
-    element("div", { className: "toolbar" }, labeled("From ", querySelect), labeled("to ", keySelect)),
+    element("div", { className: "toolbar" }, "From ", querySelect, " to ", keySelect),
     summary,
     result,
   );
@@ -69,14 +67,11 @@ export async function showPart(inspector, root) {
     if (id !== latest) return; // another word was chosen meanwhile
     result.classList.remove("waiting");
     const weight = formatPercent(map.weights[query][key]);
-    summary.textContent = score ? `${described(score)} (weight ${weight}).` : problem;
+    const words = [down[query], across[key]].map((word) => `“${isolateText(word)}”`).join(" looks at ");
+    summary.textContent = score ? `${words} with a score of ${formatSigned(score.score)} (weight ${weight}).` : problem;
     if (score) showScore(inspector, result, score);
     else result.replaceChildren();
   }
-}
-
-function described({ query, key, score }) {
-  return `“${isolateText(query)}” looks at “${isolateText(key)}” with a score of ${formatSigned(score)}`;
 }
 
 function showScore(inspector, root, score) {
@@ -88,15 +83,12 @@ function showScore(inspector, root, score) {
   const buttons = [];
   const rows = shown.map((pair) => row([part(pair.query), part(pair.key)], pair.score, bar(pair.score)));
   rows.push(row(["all other pairs"], others), row([element("strong", { textContent: "the score" })], score.score));
-  const kinds = element("div");
   root.replaceChildren(
     element("p", { className: "note", textContent: HINT }),
     element("table", { className: "pairs", ariaLabel: "strongest pairs" }, element("tbody", {}, ...rows)),
     card,
-    element("details", {}, element("summary", { textContent: "Sums by kinds of parts" }), kinds),
   );
   addRovingTabindex(buttons);
-  showKinds(kinds, score.by_kind);
 
   function row(parts, value, ...bars) {
     const name = element("th", { scope: "row" }, ...parts.map((child) => element("div", {}, child)));
@@ -119,22 +111,6 @@ function showScore(inspector, root, score) {
     buttons.push([button]);
     return element("span", {}, button, label + place);
   }
-}
-
-function showKinds(root, byKind) {
-  const largest = Math.max(...byKind.map(({ score }) => Math.abs(score)), 1e-9);
-  const cells = KINDS.map((query) =>
-    KINDS.map((key) => {
-      const { score } = byKind.find((sum) => sum.query === query && sum.key === key);
-      const description = `${query} of the query, ${key} of the key: ${formatSigned(score)}`;
-      return { text: formatSigned(score), value: score / largest, description };
-    }),
-  );
-  showHeatmap(root, { label: "sums by kinds of parts", rows: KINDS, columns: KINDS, cells });
-}
-
-function labeled(textContent, control) {
-  return element("label", { textContent }, control);
 }
 
 function wordOptions(words) {

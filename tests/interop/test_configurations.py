@@ -112,16 +112,16 @@ def test_keys_are_checked_when_they_are_read(tmp_path):
         (lambda: keys.share("flag", 0.1, 0.9), "flag is True, not a number"),
         (lambda: keys.share("text", 0.1, 0.9), "text is 'a', not a number"),
         (lambda: keys.share("nan", 0.1, 0.9), "nan is nan, not a number"),
-        (lambda: keys.refuse("number", unless=8), "number=7 is not supported. Models of other kinds can be imported."),
+        (lambda: keys.expect({"number": 8}), "number=7 is not supported. Models of other kinds can be imported."),
         (lambda: keys.unsupported("a", "y" * 99), f"a='{'y' * 49} is not supported."),
         (lambda: Keys([], tmp_path / "config.json"), "holds no keys and values. Is this the configuration of a model?"),
     ]
     for call, message in refusals:
         with pytest.raises(UserError, match=f"^{file}: {re.escape(message)}"):
             call()
-    keys.refuse("number", unless=7)
-    keys.refuse("none", unless=7)
-    keys.refuse("other", unless=7)
+    keys.expect({"number": 7})
+    keys.expect({"none": 7})
+    keys.expect({"other": 7})
 
 
 def test_files_of_a_model_are_read_up_to_a_limit(tmp_path, monkeypatch):

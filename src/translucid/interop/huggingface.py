@@ -82,12 +82,16 @@ def from_huggingface(folder: Path) -> Imported:
 
 def _shape(keys: Keys, *, marian: bool, pre: bool) -> dict[str, Any]:
     """Return the options of the model; `pre`: whether layer normalization comes before each sublayer."""
-    keys.refuse("normalize_before", unless=pre)
-    keys.refuse("normalize_embedding", unless=False)
-    keys.refuse("add_bias_logits", unless=False)
-    keys.refuse("add_final_layer_norm", unless=pre)
-    keys.refuse("static_position_embeddings", unless=True)
-    keys.refuse("is_encoder_decoder", unless=True)
+    keys.expect(
+        {
+            "normalize_before": pre,
+            "normalize_embedding": False,
+            "add_bias_logits": False,
+            "add_final_layer_norm": pre,
+            "static_position_embeddings": True,
+            "is_encoder_decoder": True,
+        }
+    )
     activation = keys.text("activation_function", "relu")
     if activation not in NONLINEARITIES:
         keys.unsupported("activation_function", activation)

@@ -137,15 +137,16 @@ class Keys:
             raise UserError(f"{key} is {value!r:.50}, not a number", file=self.file)
         return min(max(float(min(value, 1)), 0.0), maximum)
 
-    def refuse(self, key: str, *, unless: Any) -> None:
-        """Reject a model in which a key has another value than the one that we support; the key may be missing.
+    def expect(self, supported: Mapping[str, Any]) -> None:
+        """Reject a model in which a key has another value than the one that we support; any key may be missing.
 
         Raises:
-            UserError: the key has another value.
+            UserError: a key has another value.
         """
-        value = self.values.get(key, unless)
-        if value != unless and value is not None:
-            self.unsupported(key, value)
+        for key, expected in supported.items():
+            value = self.values.get(key, expected)
+            if value != expected and value is not None:
+                self.unsupported(key, value)
 
     def unsupported(self, key: str, value: Any) -> NoReturn:
         """Reject a model.

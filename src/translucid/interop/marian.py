@@ -134,21 +134,23 @@ def _configuration(arrays: dict[str, NDArray[Any]], file: Path) -> Keys:
 
 def _shape(keys: Keys) -> dict[str, Any]:
     """Return the options of the model."""
-    keys.refuse("type", unless="transformer")
+    keys.expect({"type": "transformer"})
     ssru = keys.text("transformer-decoder-autoreg", "self-attention") == "rnn"
     if ssru:
-        cell = keys.text("dec-cell", "gru")
-        if cell != "ssru":
+        keys.expect({"transformer-rnn-projection": False, "layer-normalization": False})
+        if (cell := keys.text("dec-cell", "gru")) != "ssru":
             keys.unsupported("dec-cell", cell)
-        keys.refuse("transformer-rnn-projection", unless=False)
-        keys.refuse("layer-normalization", unless=False)
     else:
-        keys.refuse("transformer-decoder-autoreg", unless="self-attention")
-    keys.refuse("transformer-no-projection", unless=False)
-    keys.refuse("transformer-train-position-embeddings", unless=False)
-    keys.refuse("transformer-train-positions", unless=False)
-    keys.refuse("transformer-ffn-depth", unless=2)
-    keys.refuse("lemma-dim-emb", unless=0)
+        keys.expect({"transformer-decoder-autoreg": "self-attention"})
+    keys.expect(
+        {
+            "transformer-no-projection": False,
+            "transformer-train-position-embeddings": False,
+            "transformer-train-positions": False,
+            "transformer-ffn-depth": 2,
+            "lemma-dim-emb": 0,
+        }
+    )
     norm = None
     for name, steps in _NORMS.items():
         if {key: keys.text(key) for key in steps} == steps:

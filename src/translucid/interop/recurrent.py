@@ -362,9 +362,7 @@ def from_romanizer(folder: Path) -> Imported:
         UserError: a file is missing or damaged, or the graphs have other operations or weights.
     """
     keys = Keys(read_json(folder / "meta.json", 1 << 20), folder / "meta.json")
-    keys.refuse("arch", unless="gru")
-    keys.refuse("quantized", unless=False)
-    keys.refuse("length_alpha", unless=1.0)
+    keys.expect({"arch": "gru", "quantized": False, "length_alpha": 1.0})
     tokens = Keys(read_json(folder / "vocab.json"), folder / "vocab.json").values.get("tokens")
     if not isinstance(tokens, list) or not all_are(str, tokens) or len({*tokens}) != len(tokens):
         raise UserError("is not a list of different tokens", file=folder / "vocab.json", fix=_FIX)

@@ -20,7 +20,7 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from typer import Argument, Option
+from typer import Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
@@ -72,7 +72,7 @@ class View(NamedTuple):
 @with_examples(__doc__)
 def features(
     run: option.Run,
-    source: Annotated[str | None, Argument(metavar="[TEXT]", help="A text whose features are shown.")] = None,
+    source: Annotated[str | None, option.Text(metavar="[TEXT]", help="A text whose features are shown.")] = None,
     *,
     learning: Learning,
     view: View,

@@ -45,7 +45,6 @@ def attention(
 
         translucid draw attention runs/eyes photograph.jpg --out heads.png
     """
-    _refuse_blank(text)
     if view := view_of(configuration_of(run).model.reads, "draw attention"):
         _save(view(run, text, layer, kind), out)
         return
@@ -64,7 +63,7 @@ def attention(
 @app.command()
 def mask(
     run: option.Run,
-    texts: Annotated[list[str], Argument(metavar="TEXT|IMAGE...", help="A batch of texts or image files.")],
+    texts: Annotated[list[str], option.Text(metavar="TEXT|IMAGE...", help="A batch of texts or image files.")],
     out: Out,
     kind: Annotated[Literal["target", "causal", "padding"], Option(help="The kind of mask.")] = "target",
     source_language: option.SourceLanguage = None,
@@ -79,7 +78,6 @@ def mask(
 
         translucid draw mask runs/demo "I like soccer" "They are going to the beach" --kind padding --out padding.png
     """
-    _refuse_blank(*texts)
     from translucid.inspection.plots import draw_batch_mask
 
     if view := view_of(configuration_of(run).model.reads, "draw mask"):
@@ -137,7 +135,6 @@ def beam(
 
         translucid draw beam runs/eyes photograph.jpg --out beam.svg
     """
-    _refuse_blank(text)
     from translucid.inspection.plots import draw_beam
 
     if view := view_of(configuration_of(run).model.reads, "draw beam"):
@@ -171,12 +168,6 @@ def curves(
         folder.configuration()  # raises an error for a folder that is no run
         metrics[run.name] = folder.metrics()
     _save(draw_curves(metrics), out)
-
-
-def _refuse_blank(*texts: str) -> None:
-    """Check, before any work, that no text is empty."""
-    if not all(text.strip() for text in texts):
-        raise UserError("there is nothing to translate", fix="Give a text with words in it.")
 
 
 def _save(figure: Figure, out: Path) -> None:

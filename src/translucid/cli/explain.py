@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from rich.text import Text
 from typer import Option
 
-from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.combinations import refuse_unsuitable
 from translucid.cli.printing import with_examples
@@ -42,7 +41,9 @@ class Explanation(NamedTuple):
     """Explanation."""
 
     target: Annotated[str | None, Option(help="Explain this target instead of the model's own output.")] = None
-    method: Annotated[str, Option(help="erasure, lime, gradients, attention or random.")] = "erasure"
+    method: Annotated[
+        str, Option(callback=option.checked_methods, help="erasure, lime, gradients, attention or random.")
+    ] = "erasure"
     instead_of: Annotated[
         str | None, Option(metavar="WORD", help="Explain why a word is there and not this one; or a label.")
     ] = None
@@ -91,9 +92,6 @@ def explain(
     The test leaves out the most important parts, or all others, and measures how far the log-probability of the target
     word falls; the same with random parts, for comparison.
     """
-    from translucid.inspection.explain import refuse_method
-
-    refuse_method(options.method)
     if options.share is not None and not 0 < options.share <= 1:
         raise UserError(f"--share {options.share} is no share of an image", fix="Give more than 0, at most 1.")
     if options.word is not None and options.instead_of is None:
@@ -104,7 +102,6 @@ def explain(
     if view := view_of(reads, "explain"):
         view(run, text, options, output)
         return
-    refuse_file_names([text])
     _explain_translation(run, text, options, languages, as_json=output.as_json)
 
 
@@ -117,8 +114,8 @@ def _explain_translation(
     from translucid.inspection.words import with_context_marked
 
     k, target = options.k or 1, options.target
-    if not text.strip() or (target is not None and not target.strip()):
-        raise UserError("there are no words to explain", fix="Give a text with words in it.")
+    if target is not None and not target.strip():
+        raise UserError("there are no words to explain", fix="Give a target with words in it.")
     translator = translator_of(run, languages, options.device)
     if options.method == "attention" and not translator.inspector.has_cross_attention:
         raise UserError("the model has no attention", file=run, fix="Use --method erasure.")

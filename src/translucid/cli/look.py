@@ -34,9 +34,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from rich.text import Text
-from typer import Argument, Option
+from typer import Option
 
-from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
 from translucid.cli.combinations import refuse_unsuitable
@@ -96,22 +95,11 @@ class Saving(NamedTuple):
     """Saving."""
 
     save: Annotated[Path | None, option.to_save("Save as .html, .png, .svg, .pdf, .json or .npz.", *ENDINGS)] = None
-    why: Annotated[list[str] | None, Option(metavar="METHOD", help="Explain by erasure, lime ...")] = None
+    why: Annotated[
+        list[str] | None, Option(metavar="METHOD", callback=option.checked_methods, help="Explain by erasure, lime ...")
+    ] = None
     tsv: Annotated[list[str] | None, option.files("Save the attention over sentence pairs as .npz.")] = None
     overwrite: option.Overwrite = False
-
-    def refuse_impossible(self) -> None:
-        """Check, before any work, that the result can be saved.
-
-        Raises:
-            UserError: the file is of no such kind, or there is no such method.
-        """
-        from translucid.inspection.explain import refuse_method
-
-        if self.why and not self.saves_page:
-            raise UserError("--why is shown by a page", fix="Save one: --save why.html.")
-        for method in self.why or ():
-            refuse_method(method)
 
     @property
     def saves_page(self) -> bool:
@@ -122,7 +110,9 @@ class Saving(NamedTuple):
 @with_examples(__doc__)
 def look(
     run: option.Run,
-    text: Annotated[str | None, Argument(metavar="[TEXT|IMAGE]", help="A text, or for a captioner an image.")] = None,
+    text: Annotated[
+        str | None, option.Text(metavar="[TEXT|IMAGE]", help="A text, or for a captioner an image.")
+    ] = None,
     *,
     view: View,
     interventions: option.Interventions,
@@ -155,7 +145,8 @@ def look(
 
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
-    saving.refuse_impossible()
+    if saving.why and not saving.saves_page:
+        raise UserError("--why is shown by a page", fix="Save one: --save why.html.")
     reads, method = configuration_of(run).model.reads, f"--method {view.method}"
     lenses = ["--lens", f"--lens {view.lens}"] if view.lens else []
     refuse_unsuitable(
@@ -167,7 +158,6 @@ def look(
     if other := view_of(reads, "look"):
         other(run, text, view, saving.save)
         return
-    refuse_file_names([text or ""])
     load = partial(_load, run, view, interventions, languages)
     _look_at_translation(run, text, view, saving, load)
 
@@ -192,7 +182,7 @@ def _look_at_translation(
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
         _save_all(load("torch"), saving.tsv, file, contributions=view.contributions)
         return
-    if not text or not text.strip() or (view.target is not None and not view.target.strip()):
+    if not text or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
     translator = load()
     if view.memory:

@@ -7,6 +7,7 @@ docstring of a group is the title of its panel in `--help`.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
@@ -14,7 +15,9 @@ import typer
 from typer import Argument, Option
 from typer.models import OptionInfo
 
+from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli.flags import with_flags
+from translucid.ground.errors import UserError
 from translucid.terminology.glossary import TermsMode
 
 
@@ -62,6 +65,38 @@ def resolved(context: typer.Context, runs: Path | list[Path] | None) -> Path | l
     return resolve_run(runs)
 
 
+def checked_texts(context: typer.Context, value: str | list[str] | None) -> str | list[str] | None:
+    """Check that no text has no words or is the name of a file, unless the model reads images; a callback of arguments.
+
+    Raises:
+        UserError: a text is.
+    """
+    if value is None or context.resilient_parsing:
+        return value
+    from translucid.cli.run_kinds import configuration_of
+
+    if configuration_of(context.params["run"]).model.reads != "images":
+        texts = [value] if isinstance(value, str) else value
+        if not all(text.strip() for text in texts):
+            raise UserError("there are no words in the text", fix="Give a text with words in it.")
+        refuse_file_names(texts)
+    return value
+
+
+def checked_methods(context: typer.Context, methods: str | list[str] | None) -> str | list[str] | None:
+    """Check that methods of explanation exist and their packages are installed; a callback of options.
+
+    Raises:
+        UserError: there is no such method, or a package is missing.
+    """
+    if methods and not context.resilient_parsing:
+        from translucid.inspection.explain import refuse_method
+
+        for method in [methods] if isinstance(methods, str) else methods:
+            refuse_method(method)
+    return methods
+
+
 def to_write(*endings: str) -> Any:
     """Return a callback of the file that a command writes, which replaces no other without `Overwrite`.
 
@@ -97,9 +132,9 @@ Run = Annotated[
     Path,
     Argument(metavar="RUN", callback=resolved, help="A run: its folder, its name, or a Hugging Face folder."),
 ]
-TextOrImage = Annotated[
-    str, Argument(metavar="TEXT|IMAGE", help="The text to translate; for a captioner, an image file.")
-]
+Text = partial(Argument, callback=checked_texts)
+"""An argument that is one or several texts, or images for a captioner."""
+TextOrImage = Annotated[str, Text(metavar="TEXT|IMAGE", help="The text to translate; for a captioner, an image file.")]
 
 Input = Annotated[Path | None, Option("--input", help="A file with one text per line; - is standard input.")]
 Output = Annotated[Path | None, Option(callback=to_write(), help="Write to this file, not to standard output.")]

@@ -14,9 +14,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from typer import Argument, Option
+from typer import Option
 
-from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.printing import print_json, with_examples
 from translucid.cli.run_kinds import configuration_of, translator_of
@@ -49,8 +48,8 @@ class Output(NamedTuple):
 @with_examples(__doc__)
 def patch(
     run: option.Run,
-    clean: Annotated[str, Argument(metavar="CLEAN", help="A sentence.")],
-    other: Annotated[str, Argument(metavar="OTHER", help="A sentence that differs in what is examined.")],
+    clean: Annotated[str, option.Text(metavar="CLEAN", help="A sentence.")],
+    other: Annotated[str, option.Text(metavar="OTHER", help="A sentence that differs in what is examined.")],
     *,
     choice: Choice,
     output: Output,
@@ -72,7 +71,6 @@ def patch(
         what = "is no translator, and patching compares translations of two sentences"
         fix = "In Python, `handling` replaces the states of any model (docs/interventions.md)."
         raise UserError(what, file=run, fix=fix)
-    refuse_file_names([clean, other])
     words = _words(choice.words)
     pairs = None if choice.pairs is None else read_pairs(choice.pairs)
     translator = translator_of(run, languages, choice.device, "torch")

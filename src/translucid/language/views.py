@@ -13,7 +13,6 @@ from rich.style import Style
 from rich.text import Text
 
 from bitext.pair import Pair
-from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
 from translucid.cli.explain import Explanation, Output
 from translucid.cli.look import View
@@ -128,7 +127,6 @@ def look_at_text(run: Path, text: str | None, view: View, save: Path | None) -> 
     Raises:
         UserError: there are no words, or the file to save has another ending than `KINDS`.
     """
-    refuse_file_names([text or ""])
     classifier = TextClassifier.load(run, device=view.device)
     _refuse_kind(save)
     prediction, case = _classified(classifier, text, view.target)
@@ -161,7 +159,6 @@ def explain_label(run: Path, text: str, options: Explanation, output: Output) ->
     Raises:
         UserError: there are no words, or the file to save has another ending than `KINDS`.
     """
-    refuse_file_names([text])
     classifier = TextClassifier.load(run, device=options.device)
     save, method, k = output.save, options.method, options.k or 1
     _refuse_kind(save)
@@ -215,7 +212,7 @@ def _refuse_kind(save: Path | None) -> None:
 
 def _classified(classifier: TextClassifier, text: str | None, target: str | None) -> tuple[Classified, LabelCase]:
     """Return the label of a text, and the text with the label to explain: the target, or else the model's label."""
-    if not text or not text.strip():
+    if not text:
         raise UserError("there are no words to look at", fix="Give a text with words in it.")
     member, prediction = classifier.members[0], classifier.classify(text)
     # An ensemble is explained by its first model.

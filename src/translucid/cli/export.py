@@ -31,6 +31,8 @@ _MEASURED = 1000
 
 SINGLE_DIRECTION = ("marian", "firefox", "web")
 """The formats that multilingual models can't have."""
+FIXED_EQUATIONS = ("ctranslate2", "marian", "web")
+"""The formats of programs that compute a model by equations of their own."""
 MARKERS = {
     "ctranslate2": "translucid.engines.ctranslate2.convert:MARKER",
     "firefox": "translucid.interop.firefox_export:MARKER",
@@ -102,6 +104,8 @@ def export(
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = translator_of(run, languages, "cpu", "torch")
+    if to in FIXED_EQUATIONS:
+        refuse_edited(translator.torch_engine, translator.tokenizer, run)
     write = {
         "onnx": _to_onnx,
         "marian": _to_marian,
@@ -147,7 +151,6 @@ def _to_marian(request: _Request) -> None:
     from translucid.interop.marian_export import export_marian
 
     translator = request.translator
-    _refuse_edited(translator.torch_engine, translator.tokenizer, request.run)
     beam = translator.configuration.decoding.beam
     export_marian(translator.model, translator.tokenizer, request.out, beam=beam, overwrite=request.overwrite)
 
@@ -188,33 +191,21 @@ def _to_firefox(request: _Request) -> None:
 def _to_web(request: _Request) -> None:
     from translucid.engines.tuned import Tuned
     from translucid.engines.tuning import greedy_texts
-    from translucid.interop.web.export import rounded
+    from translucid.interop.web.export import refuse_other_models, rounded
 
     translator = request.translator
-    refuse_for_web(translator, request.run)
+    refuse_other_models(translator.model, translator.tokenizer, translator.configuration.decoding)
     if request.pairs:
         texts = greedy_texts(rounded(translator.model), translator.tokenizer, request.pairs, Tuned(engine="torch"))
         request.compare(texts, "the web page", "int8")
     write_web_page(translator, request.run, request.out, request.overwrite)
 
 
-def refuse_for_web(translator: Translator, run: Path) -> None:
-    """Check that a page in the browser translates as a run does.
-
-    Raises:
-        UserError: it can't compute the model, or the equations of the model were edited.
-    """
-    from translucid.interop.web.export import refuse_other_models
-
-    refuse_other_models(translator.model, translator.tokenizer, translator.configuration.decoding)
-    _refuse_edited(translator.torch_engine, translator.tokenizer, run)
-
-
 def write_web_page(translator: Translator, run: Path, out: Path, overwrite: bool = False) -> None:
-    """Write a folder with a page that translates in the browser, as `refuse_for_web` permits.
+    """Write a folder with a page that translates in the browser.
 
     Raises:
-        UserError: the folder exists already or can't be written.
+        UserError: the page can't compute the model, or the folder exists already or can't be written.
     """
     from translucid.interop.web.export import export_web
 
@@ -266,7 +257,6 @@ def _to_ctranslate2(request: _Request) -> None:
     from translucid.runs.run_folder import RunFolder
 
     model, tokenizer = request.translator.model, request.translator.tokenizer
-    _refuse_edited(request.translator.torch_engine, tokenizer, request.run)
     if request.pairs:
         texts = greedy_texts(model, tokenizer, request.pairs, Tuned(quantization=request.quantization))
         request.compare(texts, "CTranslate2")
@@ -295,7 +285,7 @@ def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | Non
     folder = RunFolder(run)
     configuration, tokenizer = folder.configuration().between(*languages), folder.tokenizer()
     model = folder.load_sequence_model(configuration, tokenizer)
-    _refuse_edited(TorchEngine.of(model, tokenizer, choose_device("cpu")), tokenizer, run)
+    refuse_edited(TorchEngine.of(model, tokenizer, choose_device("cpu")), tokenizer, run)
     measures = read_header(folder.model_file)[1]
     kind = export_huggingface(
         model,
@@ -309,8 +299,12 @@ def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | Non
     Console(stderr=True).print(f"written: {out}, which `transformers` loads as {kind}")
 
 
-def _refuse_edited(torch_engine: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
-    """Check that a Transformer computes the same as it would in other toolkits."""
+def refuse_edited(torch_engine: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
+    """Check that a Transformer computes the same as it would in other toolkits.
+
+    Raises:
+        UserError: its equations were edited.
+    """
     from translucid.engines.agreement import refuse_disagreement
     from translucid.engines.ctranslate2.conventions import is_supported
     from translucid.engines.ctranslate2.searching import CTranslate2Engine

@@ -74,14 +74,14 @@ def learn(
 
 def _export_demo(models: Models, folder: Path, console: Console) -> None:
     """Write the web page of the demo's model beside the lessons, if the model exists and runs in a browser."""
-    from translucid.cli.export import refuse_for_web, write_web_page
+    from translucid.cli.export import refuse_edited, write_web_page
     from translucid.lessons.pages import DEMO_PAGE
 
     if "demo" not in models.trained():
         return
     run = models.runs / "demo"
     try:
-        refuse_for_web(models.demo, run)
+        refuse_edited(models.demo.torch_engine, models.demo.tokenizer, run)
         write_web_page(models.demo, run, folder / DEMO_PAGE)
     except UserError as error:
         console.print(f"the pages embed no translator: {error}", soft_wrap=True)

@@ -268,10 +268,10 @@ def _train(
     from translucid.runs.presets import recipe, recipes
     from translucid.runs.run_folder import RunFolder
     from translucid.runs.staging import (
+        check_new_run,
         configuration_by_size,
         configuration_to_resume,
         configuration_to_train,
-        refuse_to_replace_sources,
     )
     from translucid.training.experiment import prepared
     from translucid.training.hardware.ddp import is_first_process
@@ -302,8 +302,7 @@ def _train(
     refuse_twice(*files.values(), data.mix)
     configuration = configure(overrides | files)
     if not earlier:  # a run that is resumed is not lost
-        run.refuse_overwrite(options.overwrite)
-        refuse_to_replace_sources(run, configuration)
+        check_new_run(run, configuration, overwrite=options.overwrite)
     console = Console(stderr=True, quiet=not is_first_process())
     reads_pairs = task_of(configuration.model.reads).reads_pairs
     files = _with_kept_input(files, out, options.overwrite or run.exists, pairs=reads_pairs, console=console)

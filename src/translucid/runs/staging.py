@@ -192,12 +192,13 @@ def configuration_by_size(
     return configuration
 
 
-def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> None:
-    """Check that a new run does not replace runs or files that it is made from, even through links.
+def check_new_run(run: RunFolder, configuration: Configuration, *, overwrite: bool) -> None:
+    """Check, before any work, that a new run may be started, and replaces nothing that it is made from.
 
     Raises:
-        UserError: it would replace them.
+        UserError: the folder contains a run or other files, or, even through links, a source of the new run.
     """
+    run.refuse_overwrite(overwrite)
     if not run.path.is_dir():
         return
     data = configuration.data

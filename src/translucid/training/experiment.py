@@ -38,7 +38,7 @@ from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.initialization import begin, initial_tokenizer, lacks_pieces
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import flat
-from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
+from translucid.runs.staging import check_new_run, finish_replacing, prepared_folder, staged
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Dataset, Initialization, TrainingData, sha256
 from translucid.training.hardware.ddp import Workers
@@ -134,8 +134,7 @@ def prepared(
         note = check_packages(options.trackers) if workers.leads else ""
         resuming = workers.gather(resume and run.exists)[0]
         if workers.leads and not resuming:  # before anything is written, even a lock
-            run.refuse_overwrite(overwrite)
-            refuse_to_replace_sources(run, configuration)
+            check_new_run(run, configuration, overwrite=overwrite)
         with run.locked() if workers.leads else nullcontext():
             setup = _Setup(run, torch_device, console, workers)
             if resuming:

@@ -11,10 +11,9 @@ from tests.cli.conftest import call  # noqa: F401 - a fixture
 from tests.inspection.conftest import PAIRS
 from tests.inspection.test_ablation import without_columns
 from translucid import Translator, UserError
-from translucid.api.evaluation.heads import ablated_record, criterion_of, head_report, off_counts, score_curve
+from translucid.api.evaluation.heads import criterion_of, head_report, off_counts, score_curve
 from translucid.api.evaluation.scoring import score
 from translucid.attention.points import handling
-from translucid.decoding.maps import forced_log_probs
 from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.console import Console
 from translucid.inspection.ablation import gate_point, head_names
@@ -239,28 +238,3 @@ def test_look_and_translate_switch_heads_off(call, untrained):  # noqa: F811 - a
     assert tuned.code == 2 and "--ablate does not go with --lens tuned" in tuned.err
     output = call("translate", run, *off, "--workers", 1, "I like soccer.").out
     assert output.strip() == expected.text
-
-
-def test_a_record_has_both_translations(untrained):
-    translator = Translator.load(untrained("transformer"), "cpu", "torch")
-    heads = ["decoder.0.cross.head.1", "encoder.0.self.head.0"]
-    record = json.loads(json.dumps(ablated_record(translator, "I like soccer. I like 42", heads)))
-    before, ablated = translator.translate("I like soccer. I like 42"), translator.ablated(*heads)
-    assert record["heads_off"] == heads
-    assert record["before"]["translation"] == before.text
-    assert record["after"]["translation"] == ablated.translate("I like soccer. I like 42").text
-    log_probs = [part[1].log_probability for part in before.parts]
-    assert record["before"]["log_probability"] == pytest.approx(sum(log_probs), abs=1e-2)
-    total = 0.0
-    for piece, hypothesis in before.parts:
-        forced = forced_log_probs(
-            ablated.model, ablated.model.encode(torch.tensor([piece.ids])), torch.tensor([hypothesis.with_end])
-        )
-        total += forced.sum().item()
-    assert record["before"]["log_probability_after"] == pytest.approx(total, abs=1e-2)
-    assert [row["text"] for row in record["sentences"]] == [
-        target for _, target in ablated.translate("I like soccer. I like 42").sentences
-    ]
-    assert record["sentences"][0]["record"]["maps"]
-    unchanged = ablated_record(translator, "I like soccer.", [])
-    assert unchanged["before"]["translation"] == unchanged["after"]["translation"]

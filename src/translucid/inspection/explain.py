@@ -539,20 +539,14 @@ def faithfulness(case: Explained, explanation: Explanation, k: int = 1) -> Faith
     return Faithfulness((full - erased).mean().item(), (full - isolated).mean().item())
 
 
-def random_faithfulness(case: Explained, k: int = 1, subsets: int = RANDOM_SUBSETS, seed: int = 1) -> Faithfulness:
+def random_faithfulness(case: Explained, k: int = 1) -> Faithfulness:
     """Measure the faithfulness of k random parts of the source: the baseline that an explanation has to exceed.
 
-    A single random subset may happen to be the best one. The baseline is the mean over `subsets` random subsets, or
+    A single random subset may happen to be the best one. The baseline is the mean over `RANDOM_SUBSETS` of them, or
     over all subsets of k parts if there are no more than that.
-
-    Args:
-        case: the case.
-        k: the number of parts in each subset.
-        subsets: the maximum number of subsets.
-        seed: the seed of the random subsets.
     """
     parts = len(case.source_words)
-    chosen = _random_subsets(parts, min(k, parts), subsets, seed)  # [n, parts]
+    chosen = _random_subsets(parts, min(k, parts), RANDOM_SUBSETS, seed=1)  # [n, parts]
     full = case.log_probs(torch.ones(1, parts, dtype=torch.bool))[0]
     erased, isolated = case.log_probs(~chosen), case.log_probs(chosen)  # [n, target words]
     return Faithfulness((full - erased).mean().item(), (full - isolated).mean().item())

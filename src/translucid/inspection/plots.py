@@ -523,23 +523,19 @@ def _over_minutes(rows: Sequence[Mapping[str, Any]], kind: str, key: str) -> tup
     return minutes, values
 
 
-def draw_positions(table: Tensor, position: int | None = None, dimensions: tuple[int, ...] = (0, 1, 16, 17)) -> Figure:
-    """Draw a table of positions [length, D] in three ways.
+def draw_positions(table: Tensor) -> Figure:
+    """Draw a table of positions [length, D] as a matrix, four dimensions over the positions, and one position.
 
-    Args:
-        table: the encodings, such as `sinusoidal_positions(100, 128)`, or those that a model has learned.
-        position: the position that is drawn over the dimensions; the middle one if not given.
-        dimensions: the dimensions that are drawn over the positions.
+    `table` is `sinusoidal_positions(100, 128)`, for example, or what a model has learned.
     """
     length, width = table.shape
-    if position is None:
-        position = length // 2
+    position = length // 2
     figure = new_figure(13, 4)
     matrix, lines, single = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
     squares = matrix.imshow(table, cmap="RdBu", aspect="auto", interpolation="nearest")
     matrix.set(xlabel="dimension", ylabel="position", title="the matrix P")
     figure.colorbar(squares, ax=matrix)
-    for dimension in dimensions:
+    for dimension in (0, 1, 16, 17):
         if dimension < width:
             lines.plot(table[:, dimension], label=f"dimension {dimension}")
     lines.set(xlabel="position", title="single dimensions over positions")

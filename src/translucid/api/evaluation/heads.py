@@ -1,11 +1,9 @@
-"""Heads of a translator that are switched off: one translation, the importance of all heads, the score without them."""
+"""Heads of a translator that are switched off: the importance of each, and the score without them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bitext.pair import Pair
 from translucid.data.document_context import document_sources
@@ -15,7 +13,6 @@ from translucid.ground.errors import UserError
 from translucid.inspection.ablation import Ablation, head_names, mean_outputs
 
 if TYPE_CHECKING:
-    from translucid.api.translation import Translation
     from translucid.api.translator import Translator
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.ground.console import Console
@@ -24,46 +21,6 @@ if TYPE_CHECKING:
 
 STEPS = 10
 """The number of steps of a curve for a model with more heads."""
-
-
-def ablated_record(translator: Translator, text: str, heads: Sequence[str]) -> dict[str, Any]:
-    """Return the translation of a text with heads off beside that with all heads, as plain values for JSON.
-
-    `heads_off` are the names. `before` and `after` each have the `translation` and its `log_probability` in nats by the
-    model that wrote it, both by the PyTorch engine; `before` also has `log_probability_after`, that of the same
-    translation with the heads off. `sentences` has a row for each part of the text that was translated, with the heads
-    off: `source_text`, `text`, and as `record` the attention for the interactive views (`viewer_record`).
-
-    Args:
-        translator: the translator.
-        text: the text.
-        heads: the names of the heads that are off, such as `decoder.0.cross.head.3`.
-
-    Raises:
-        UserError: there is no such head, or the translator can't switch heads off.
-    """
-    from translucid.inspection.inspected import SIDES, viewer_record
-
-    off = translator.with_interventions(Ablation(tuple(heads)))
-    intact = translator.with_interventions()
-    before = replace(intact, engine=intact.torch_engine).translate(text)
-    after = off.translate(text)
-    forced = off.torch_engine.forced(off.stages.pairs(before.parts))
-    sentences = []
-    for (source, target), inspected in zip(after.sentences, after.inspected, strict=True):
-        record = viewer_record(inspected, sides=SIDES) if inspected.layers else {}
-        sentences.append({"source_text": source, "text": target, "record": record})
-    return {
-        "heads_off": list(heads),
-        "before": {**_summary(before), "log_probability_after": round(math.fsum(map(math.fsum, forced)), 4)},
-        "after": _summary(after),
-        "sentences": sentences,
-    }
-
-
-def _summary(translation: Translation) -> dict[str, Any]:
-    log_probability = math.fsum(hypothesis.log_probability for _, hypothesis in translation.parts)
-    return {"translation": translation.text, "log_probability": round(log_probability, 4)}
 
 
 def head_report(

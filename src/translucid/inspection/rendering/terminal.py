@@ -69,15 +69,15 @@ def bar(share: float) -> str:
     return "▇" * max(1, round(share * BAR))
 
 
-def attention_table(words: WordMap, limit: int = 2) -> RenderableType:
-    """Return a table: for each target word the source words with the greatest weights, and their shares."""
+def attention_table(words: WordMap) -> RenderableType:
+    """Return a table: for each target word the two source words with the greatest weights, and their shares."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="bold")
     for _ in range(4):
         table.add_column()
     source = with_context_marked(words.source, words.context)
     for word, row in zip(words.target[:-1], words.weights[:-1].tolist(), strict=True):
-        largest, *further = _largest(row, limit)
+        largest, *further = _largest(row, 2)
         best = Text(f"{source[largest]} {percent(row[largest])}")
         weaker = strong_shares([(source[i], row[i]) for i in further])
         table.add_row(Text(word), "←", best, Text(bar(row[largest]), "cyan"), Text(weaker, "dim"))

@@ -21,7 +21,7 @@ from common import DOCS, table, write
 
 from translucid.api.translator import Translator
 from translucid.circuits.dictionary import Dictionary
-from translucid.circuits.labels import KINDS, MIN_POSITIVES, LabeledPair, Meaning, Meanings, measure_labels
+from translucid.circuits.labels import KINDS, MIN_POSITIVES, LabeledPair, Meaning, Meanings, mean_f1, measure_labels
 from translucid.corpora.phrasebook import generate
 from translucid.ground.console import Console
 
@@ -38,12 +38,6 @@ def labeled(sentences: int) -> list[LabeledPair]:
         assert phrase.labels is not None
         pairs.append(LabeledPair(phrase.source, phrase.target, phrase.labels.source, phrase.labels.target))
     return pairs
-
-
-def mean_f1(rows: Iterable[Meaning], kind: str) -> float:
-    """Return the mean F1 of the best units of a kind, or of *always*."""
-    scores = [row.always if kind == "always" else row.units[kind].f1 for row in rows]
-    return sum(scores) / max(len(scores), 1)
 
 
 def key_of(row: Meaning) -> Key:

@@ -259,7 +259,7 @@ class Translator:
         if not mean:
             return off
         engine = self.loaded.with_interventions(*others).torch_engine
-        ids = [pair.ids for pair in self.pipeline.pairs(mean) if pair.longest <= self.pipeline.longest]
+        ids = self.pipeline.short_pairs(mean)
         means = mean_outputs(engine.model, heads, ids, engine.device)
         return self.with_interventions(*others, Ablation(heads, means))
 

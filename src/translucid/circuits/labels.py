@@ -466,7 +466,6 @@ def _label_features(
 def _probe(group: Group, states: SiteStates, bests: Sequence[dict[str, _Best]]) -> None:
     """Add the best linear probe of each value."""
     words, positive = group.half(first=True)
-    others, expected = group.half(first=False)
     for point in states.states:
         if not point.endswith(INPUT):
             continue
@@ -474,12 +473,9 @@ def _probe(group: Group, states: SiteStates, bests: Sequence[dict[str, _Best]]) 
         known = x[words]
         weights = np.linalg.solve(known.T @ known + RIDGE * np.eye(x.shape[1]), known.T @ positive.T)
         values = (x @ weights).T.astype(np.float32)  # [c, n]
-        for value, by_kind in enumerate(bests):
-            f1, thresholds = best_thresholds(values[value : value + 1, words], positive[value : value + 1])
-            if "probe" not in by_kind or f1[0, 0] > by_kind["probe"].chosen:
-                threshold = float(thresholds[0, 0])
-                score = f1_score(values[value, others] >= threshold, expected[value])
-                by_kind["probe"] = _Best(float(f1[0, 0]), Unit(point.removesuffix(INPUT), 1, threshold, score, 1))
+        for i in range(len(bests)):
+            block = Block("probe", [point.removesuffix(INPUT)], 1, values[i : i + 1])
+            _improve(group._replace(positive=group.positive[i : i + 1]), block, bests[i : i + 1])
 
 
 def mean_f1(rows: Iterable[Meaning], kind: str) -> float:

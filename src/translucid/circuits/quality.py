@@ -284,7 +284,7 @@ def measure(
         raise UserError("there are no pairs to measure the dictionary on", fix="Give some that the model can read.")
     moments = {name: Moments(transcoder, dictionary.configuration.seed) for name, transcoder in transcoders.items()}
     training = training[:: max(1, len(training) // SAMPLE)]
-    sample = [pair.ids for pair in pipeline.pairs(training) if pair.longest <= pipeline.longest]
+    sample = pipeline.short_pairs(training)
     with torch.inference_mode():
         for _, source, target in paired_batches(sample, model.pad, device, BATCH_TOKENS):
             states = read_states(model, transcoders, source, target)

@@ -108,7 +108,7 @@ def learn_features(
     if not loaded.as_trained:
         what = "features are learned from the run's own weights"
         raise UserError(what, fix="Load it without adapter and without interventions.")
-    ids = [pair.ids for pair in translator.pipeline.pairs(pairs) if pair.longest <= translator.pipeline.longest]
+    ids = translator.pipeline.short_pairs(pairs)
     if not ids:
         raise UserError("there are no pairs to learn features from", fix="Give some that the model can read.")
     configuration = DictionaryConfiguration(

@@ -234,6 +234,10 @@ class TextPipeline:
             encoded.append(EncodedPair([*source_tokens, SPECIAL.end], [*target_tokens, SPECIAL.end], source))
         return encoded
 
+    def short_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+        """Encode sources and their translations, and return the ids of those pairs that are not too long."""
+        return [pair.ids for pair in self.pairs(pairs) if pair.longest <= self.longest]
+
     def document_pairs(self, pairs: Sequence[Pair]) -> list[EncodedPair]:
         """Encode pairs, each after the sources before it in its document if the model has document context."""
         encoded = self.pairs(pairs)

@@ -64,7 +64,7 @@ def fit_lens(
     *layers, _ = state_points(t.model, "decoder")
     folder = RunFolder(run)
     texts = pairs_to_fit(folder, t, valid)[:sentences]
-    usable = [pair.ids for pair in t.pipeline.pairs(texts) if pair.longest <= t.pipeline.longest]
+    usable = t.pipeline.short_pairs(texts)
     if len(usable) < FEWEST:
         raise UserError(f"there are {len(usable)} pairs to learn from", fix=f"Give {FEWEST} or more with `valid`.")
     # Those held out are spread over the files, whose parts may come from different texts.

@@ -24,7 +24,7 @@ from translucid.captions.saliency_overlay import (
     save_attention,
     sections_of,
 )
-from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
+from translucid.cli.evaluate import EvaluationRequest
 from translucid.cli.explain import Explanation, Output, print_contrast, print_faithfulness
 from translucid.cli.look import View, show_lenses, show_translations
 from translucid.cli.printing import evenly_spread, print_json, print_scores
@@ -33,7 +33,6 @@ from translucid.decoding.maps import chosen_maps
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.rendering.saving import save_view
-from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -43,24 +42,17 @@ if TYPE_CHECKING:
     from translucid.inspection.plots import MaskKind
 
 
-def evaluate_captions(
-    run: Path,
-    configuration: Configuration,
-    data: TestSet,
-    scoring: Scoring,
-    report: Report,
-    translation: Translation,
-) -> None:
+def evaluate_captions(asked: EvaluationRequest) -> None:
     """Caption a test set and score the captions.
 
     Raises:
         UserError: there are no captions, or a file can't be read.
     """
-    assert data.test
-    pairs = list(read_pairs(*data.test))
+    run, configuration, test, data, translation, scoring, report = asked
+    pairs = list(read_pairs(*test))
     if not pairs:
-        raise UserError("holds no captions", file=data.test[0], fix="Check the file.")
-    folders = data.images or list(dict.fromkeys(Path(file).parent for file in data.test))
+        raise UserError("holds no captions", file=test[0], fix="Check the file.")
+    folders = data.images or list(dict.fromkeys(Path(file).parent for file in test))
     files = ImageFiles.open(folders)
     boxes = None
     if data.gold:

@@ -25,7 +25,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -109,6 +109,18 @@ class Report(NamedTuple):
             write_output(self.hypotheses, "".join(f"{line}\n" for line in lines).encode())
 
 
+class EvaluationRequest(NamedTuple):
+    """The model, the files of the test set, and how they are evaluated."""
+
+    run: Path
+    configuration: Configuration
+    test: list[str]
+    data: TestSet
+    translation: Translation
+    scoring: Scoring
+    report: Report
+
+
 @with_examples(__doc__)
 def evaluate(
     run: option.Run,
@@ -152,25 +164,17 @@ def evaluate(
         flags["--lines separate"] = True
     refuse_together(flags)
     first_step, configuration = steps_of(run, translation.pivot, languages)
-    data = data._replace(test=test)
     refuse_unsuitable("evaluate", flags, configuration.model.reads, *(["--pivot"] if first_step else []))
+    asked = EvaluationRequest(run, configuration, test, data, translation, scoring, report)
     if view := view_of(configuration.model.reads, "evaluate"):
-        view(run, configuration, data, scoring, report, translation)
+        view(asked)
         return
     refuse_without_context(configuration, run, {"--lines separate": translation.lines == "separate"})
-    _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms, languages)
+    _evaluate_translations(asked, first_step, terms, languages)
 
 
 def _evaluate_translations(
-    run: Path,
-    configuration: Configuration,
-    first_step: FirstStep | None,
-    data: TestSet,
-    scoring: Scoring,
-    report: Report,
-    translation: Translation,
-    terms: option.Terms,
-    languages: option.Languages,
+    asked: EvaluationRequest, first_step: FirstStep | None, terms: option.Terms, languages: option.Languages
 ) -> None:
     from translucid.api.evaluation.scoring import score, score_terms
     from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
@@ -178,18 +182,18 @@ def _evaluate_translations(
     from translucid.evaluation.alignment_error import read_gold
     from translucid.runs.run_folder import RunFolder
 
-    assert data.test
+    run, configuration, test, data, translation, scoring, report = asked
+    files = pair_up(test)
     if not any(languages):
-        test_options = configuration.data.of_files(pair_up(data.test))
-        configuration = configuration.model_copy(update={"data": test_options})
-    configuration, has_several = _with_direction(configuration, first_step, pair_up(data.test))
+        configuration = configuration.model_copy(update={"data": configuration.data.of_files(files)})
+    configuration, has_several = _with_direction(configuration, first_step, files)
     if has_several:
         flags = option.changed_flags(data, scoring, report, translation, terms)
-        _evaluate_directions(run, configuration, flags, pair_up(data.test), scoring, report, translation)
+        _evaluate_directions(asked._replace(configuration=configuration, test=files), flags)
         return
-    pairs = _pairs(configuration, first_step, data.test)
+    pairs = _pairs(configuration, first_step, files)
     if not pairs:
-        raise UserError("holds no sentence pairs", file=data.test[0], fix="Check the file.")
+        raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
     references = [list(read_lines(file)) for file in data.reference or []]
     if data.gold:
         from translucid.api.fitting.alignment_fitting import refuse_reversed, scored_readings  # loads PyTorch
@@ -262,11 +266,10 @@ def _with_direction(
     return configuration, len(directions) > 1
 
 
-def _pairs(configuration: Configuration, first_step: FirstStep | None, test: list[str]) -> list[Pair]:
+def _pairs(configuration: Configuration, first_step: FirstStep | None, files: list[str]) -> list[Pair]:
     from translucid.runs.corpus_files import pairs_of
     from translucid.runs.directions import languages_of
 
-    files = pair_up(test)
     if first_step is None:
         return list(pairs_of(configuration.data, *files))
     # Both runs may have been trained on reversed files; without languages in their names, these are not reversed.
@@ -320,15 +323,7 @@ _ONE_DIRECTION = ("--reference", "--gold", "--terms", "--by-length")
 """The options that are for a single direction."""
 
 
-def _evaluate_directions(
-    run: Path,
-    configuration: Configuration,
-    flags: Mapping[str, object],
-    test: Sequence[str],
-    scoring: Scoring,
-    report: Report,
-    translation: Translation,
-) -> None:
+def _evaluate_directions(asked: EvaluationRequest, flags: Mapping[str, object]) -> None:
     """Evaluate a multilingual model in the directions of a test set, with the given options as `flags`."""
     from translucid.api.evaluation.scoring import score_directions
     from translucid.api.translator import Translator
@@ -339,6 +334,7 @@ def _evaluate_directions(
         if name in flags:
             fix = "Give --source-language and --target-language."
             raise UserError(f"{name} is for a single direction, and the test set has several", fix=fix)
+    run, configuration, test, _, translation, scoring, report = asked
     pairs_by_direction: dict[Direction, list[Pair]] = {}
     for corpus in corpora_of(configuration.data, test):
         source, target = corpus.direction

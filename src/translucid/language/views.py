@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.text import Text
 
 from bitext.pair import Pair
-from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
+from translucid.cli.evaluate import EvaluationRequest
 from translucid.cli.explain import Explanation, Output
 from translucid.cli.look import View
 from translucid.cli.printing import print_json, print_scores
@@ -29,27 +29,19 @@ from translucid.inspection.rendering.saving import save_view
 from translucid.language.generator import Generator
 from translucid.language.label_case import LabelCase, contrast_labels
 from translucid.language.text_classifier import Classified, ClassifierScores, TextClassifier, classification_scores
-from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 KINDS = (".html", ".json")
 """The formats in which `look` and `explain` save a label."""
 
 
-def evaluate_texts(
-    run: Path,
-    configuration: Configuration,
-    data: TestSet,
-    scoring: Scoring,
-    report: Report,
-    translation: Translation,
-) -> None:
+def evaluate_texts(asked: EvaluationRequest) -> None:
     """Score a language model on texts.
 
     Raises:
         UserError: there are no texts.
     """
-    test = data.test or []
+    run, configuration, test, _, translation, _, report = asked
     texts = sources_of(keep_texts(read_texts(*test), Skipped("text")))
     if not texts:
         raise UserError("holds no texts", file=test[0], fix="Check the file.")
@@ -59,20 +51,13 @@ def evaluate_texts(
     print_scores(scores, as_json=report.as_json)
 
 
-def evaluate_labels(
-    run: Path,
-    configuration: Configuration,
-    data: TestSet,
-    scoring: Scoring,
-    report: Report,
-    translation: Translation,
-) -> None:
+def evaluate_labels(asked: EvaluationRequest) -> None:
     """Classify a test set and score the labels.
 
     Raises:
         UserError: there are no texts, or one has a label that the model does not know.
     """
-    test = data.test or []
+    run, _, test, _, translation, _, report = asked
     texts = [text for text in read_texts(*test) if text.source.strip()]
     if not texts:
         raise UserError("holds no texts", file=test[0], fix="Check the file.")

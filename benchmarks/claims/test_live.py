@@ -10,7 +10,7 @@ import torch
 from bitext.pair import Pair
 from translucid.ground.joint_steps import run
 from translucid.ground.special import SPECIAL
-from translucid.live.continuation import Continuations, Piece
+from translucid.live.continuation import Continuations, ProposedPiece
 
 sys.path.insert(0, str(Path(__file__).parent))
 from live import Measured, Setting, Test, at_goal, rival
@@ -38,7 +38,7 @@ class Continuation:
         if self.memory is None:
             self.memory = f"memory of {self.source}"
             self.encodings.append(self.source)
-        return Piece(self.tokens.pop(0), -1.0, None)
+        return ProposedPiece(self.tokens.pop(0), -1.0, None)
 
 
 @pytest.fixture

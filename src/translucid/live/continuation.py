@@ -41,7 +41,7 @@ LAYER = "alignment layer"
 """The name of the alignment layer."""
 
 
-class Piece(NamedTuple):
+class ProposedPiece(NamedTuple):
     """A proposed target piece."""
 
     token: int
@@ -50,7 +50,7 @@ class Piece(NamedTuple):
     """[S] the attention over all positions of the input; empty without attention."""
 
 
-class Pieces(NamedTuple):
+class ProposedPieces(NamedTuple):
     """P pieces of N targets."""
 
     rows: Tensor
@@ -144,9 +144,13 @@ class AttentionRows:
         with self.recorded() as maps:
             features = forced_features(model, memory, ids[None])
         positions = torch.arange(len(tokens), device=ids.device)
-        return self.of_pieces(model, memory, maps, features, Pieces(torch.zeros_like(positions), positions, ids))
+        return self.of_pieces(
+            model, memory, maps, features, ProposedPieces(torch.zeros_like(positions), positions, ids)
+        )
 
-    def of_pieces(self, model: SequenceModel, memory: Memory, maps: Maps, features: Tensor, pieces: Pieces) -> Floats:
+    def of_pieces(
+        self, model: SequenceModel, memory: Memory, maps: Maps, features: Tensor, pieces: ProposedPieces
+    ) -> Floats:
         """Return the attention [P, S] with which P target pieces were proposed; [P, 0] without attention.
 
         Args:
@@ -238,9 +242,9 @@ class Continuation(Step):
         self.memory: Memory | None = None
         self.state: State | None = None
         """The state before the last token, if it is known."""
-        self._pieces: deque[Piece] = deque()
+        self._pieces: deque[ProposedPiece] = deque()
 
-    async def next(self) -> Piece:
+    async def next(self) -> ProposedPiece:
         """Return the next piece.
 
         Raises:
@@ -268,7 +272,7 @@ class Continuation(Step):
         """Let the model propose the next pieces of several continuations."""
         self.continuations.compute(steps)
 
-    def propose(self, pieces: Sequence[Piece]) -> None:
+    def propose(self, pieces: Sequence[ProposedPiece]) -> None:
         """Add pieces, at least one."""
         self.tokens += [piece.token for piece in pieces]
         self.draft = []
@@ -384,10 +388,10 @@ class Continuations:
             if best[number] == -inf or position >= limits[row]:
                 chosen[number], best[number] = model.eos, ends[number]
         refuse_unless_finite(all(map(isfinite, best)))
-        pieces = Pieces(at[0], at[1], torch.tensor(chosen, device=device))
+        pieces = ProposedPieces(at[0], at[1], torch.tensor(chosen, device=device))
         attention = self.rows.of_pieces(model, memory, maps, features, pieces)
-        proposed: list[list[Piece]] = [[] for _ in batch]
-        for row, piece in zip(rows, map(Piece, chosen, best, attention), strict=True):
+        proposed: list[list[ProposedPiece]] = [[] for _ in batch]
+        for row, piece in zip(rows, map(ProposedPiece, chosen, best, attention), strict=True):
             proposed[row].append(piece)
         for continuation, row_pieces in zip(batch, proposed, strict=True):
             right = 0
@@ -418,7 +422,7 @@ class Continuations:
         eos, opening = engine.model.eos, len(engine.opening)
         return rules_for(self.options, never, eos, engine.word_starts, engine.device, prefix_length=opening)
 
-    def _searched(self, continuation: Continuation) -> list[Piece]:
+    def _searched(self, continuation: Continuation) -> list[ProposedPiece]:
         """Return the pieces of the best output of a beam search, with the attention of one forced pass."""
         engine, model, prefix = self.engine, self.engine.model, continuation.tokens[1:]
         problem = prepare(
@@ -434,5 +438,7 @@ class Continuations:
         problem = replace(problem, rules=[*problem.rules, *whole_words])
         ((best,),) = beam_search(problem, self.options.beam, 1).best(1)
         rows = self.rows.of_target(model, problem.memory, best.with_end)
-        pieces = [Piece(*values) for values in zip(best.with_end, best.token_log_probabilities, rows, strict=True)]
+        pieces = [
+            ProposedPiece(*values) for values in zip(best.with_end, best.token_log_probabilities, rows, strict=True)
+        ]
         return pieces[len(prefix) :]

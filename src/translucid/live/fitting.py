@@ -18,7 +18,7 @@ import torch
 from bitext.pair import Pair
 from bitext.words import words_of
 from translucid.evaluation.alignment_error import AlignmentOptions
-from translucid.live.continuation import AttentionRows, Continuations, Piece, TargetVocabulary
+from translucid.live.continuation import AttentionRows, Continuations, ProposedPiece, TargetVocabulary
 from translucid.live.policies import AlignAtt, EDAtt, Policy, Proposal
 from translucid.live.sentence import LiveSentence
 from translucid.runs.configuration import LiveSettings
@@ -119,11 +119,11 @@ def _forced_sentences(translator: Translator, rows: AttentionRows, pairs: Sequen
             yield ForcedSentence(proposals, [slice(*ends) for ends in pairwise([*begins, len(encoded.target) - 1])])
 
 
-def _forced(continuations: Continuations, source: Sequence[int], target: Sequence[int]) -> list[Piece]:
+def _forced(continuations: Continuations, source: Sequence[int], target: Sequence[int]) -> list[ProposedPiece]:
     """Return the pieces of a target, each with the attention with which it is predicted."""
     engine, rows = continuations.engine, continuations.rows
     tokens = [*engine.opening, *target]
     with torch.inference_mode():
         memory = engine.model.encode(torch.tensor([source], device=engine.device))
         attention = rows.of_target(engine.model, memory, tokens)
-    return [Piece(token, 0.0, row) for token, row in zip(target, attention[len(engine.opening) :], strict=True)]
+    return [ProposedPiece(token, 0.0, row) for token, row in zip(target, attention[len(engine.opening) :], strict=True)]

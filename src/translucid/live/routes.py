@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response, Streamin
 from translucid.live.fields import EventFields, LiveFields, OverlayFields, PartFields, SessionName
 from translucid.serving.edge.failures import ApiError, ClientLeft, status_of
 from translucid.serving.edge.rendering import Asset
-from translucid.serving.live_sessions import GoneSessionError, LiveSession, Message
+from translucid.serving.live_sessions import GoneSessionError, Message, ServedSession
 from translucid.serving.requests import Call, Fields, Flag, Handlers, LimitedText, RequestTask, encodable
 
 SOCKETS = 256
@@ -88,7 +88,7 @@ class LiveRoutes(Handlers):
         assert call.task.request
         return await _OVERLAY[call.fields.overlay or "html"].answer(call.task.request)
 
-    def _open(self, fields: LiveFields, client: str, *, connected: bool = False) -> LiveSession:
+    def _open(self, fields: LiveFields, client: str, *, connected: bool = False) -> ServedSession:
         catalog = self.context.catalog
         source, target = catalog.usual_codes(fields.source, fields.target)
         if source is None:
@@ -138,7 +138,7 @@ class LiveRoutes(Handlers):
             session.close()
 
 
-async def _show(websocket: WebSocket, session: LiveSession, parts: asyncio.Queue[str]) -> None:
+async def _show(websocket: WebSocket, session: ServedSession, parts: asyncio.Queue[str]) -> None:
     """Send the messages of a session that is watched."""
     with session.watch() as watcher:
         while (message := await _either(watcher.messages.get(), parts.get())) is not None:
@@ -147,7 +147,7 @@ async def _show(websocket: WebSocket, session: LiveSession, parts: asyncio.Queue
             await _sent(websocket, message)
 
 
-async def _next_part(session: LiveSession, parts: asyncio.Queue[str]) -> str:
+async def _next_part(session: ServedSession, parts: asyncio.Queue[str]) -> str:
     """Return the next message of a client.
 
     Raises:
@@ -217,7 +217,7 @@ async def _sent(websocket: WebSocket, message: Message) -> None:
         raise ClientLeft from error
 
 
-async def _events(session: LiveSession) -> AsyncIterator[str]:
+async def _events(session: ServedSession) -> AsyncIterator[str]:
     """Yield what is written as server-sent events, and a comment from time to time."""
     with session.watch() as watcher:
         while True:

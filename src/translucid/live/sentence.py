@@ -18,8 +18,7 @@ from translucid.data.sentences import split_sentences
 from translucid.data.text_pipeline import Piece, TextPipeline, translatable
 from translucid.data.tokenizing.pieces import MATCH, SPACE, TERM
 from translucid.ground.special import SPECIAL
-from translucid.live import continuation
-from translucid.live.continuation import Continuation, Continuations
+from translucid.live.continuation import Continuation, Continuations, ProposedPiece
 from translucid.live.policies import Evidence, Floats, Policy, Proposal
 
 SPAN = 200
@@ -47,7 +46,7 @@ class Reading(NamedTuple):
     words: list[int]
     """The word of each piece, from 0."""
 
-    def row(self, piece: continuation.Piece) -> Floats:
+    def row(self, piece: ProposedPiece) -> Floats:
         """Return the attention [S] of a proposed piece over the source pieces; empty without attention."""
         return piece.row[self.start : self.start + len(self.pieces)]
 
@@ -245,7 +244,7 @@ class LiveSentence:
 
         `earlier` are the hypotheses for the prefixes before this one.
         """
-        vocabulary, pending = self.continuations.vocabulary, list[continuation.Piece]()
+        vocabulary, pending = self.continuations.vocabulary, list[ProposedPiece]()
         while True:
             proposal = await proposals.next()
             is_end = proposal.token == SPECIAL.end
@@ -265,8 +264,8 @@ class LiveSentence:
     def _refuses(
         self,
         reading: Reading,
-        pending: Sequence[continuation.Piece],
-        piece: continuation.Piece,
+        pending: Sequence[ProposedPiece],
+        piece: ProposedPiece,
         earlier: Sequence[Sequence[int]],
     ) -> bool:
         """Return whether a piece waits, after pieces of its word that do not, and record it."""
@@ -288,7 +287,7 @@ class LiveSentence:
         self.refused.append(Refused(word, text, heard, reading.by_word(row, heard), attended, evidence))
         return True
 
-    def _write(self, reading: Reading, pieces: Sequence[continuation.Piece], tail: str = "") -> None:
+    def _write(self, reading: Reading, pieces: Sequence[ProposedPiece], tail: str = "") -> None:
         """Write the pieces of a word, and a tail that is copied."""
         self.tokens += [piece.token for piece in pieces]
         whole = reading.lead + self.pipeline.text(reading.piece, self.tokens)

@@ -97,7 +97,7 @@ class Watcher:
         return True
 
 
-class LiveSession:
+class ServedSession:
     """A session on the server."""
 
     def __init__(
@@ -260,7 +260,7 @@ class LiveSessions:
 
     def __init__(self) -> None:
         """Begin without sessions."""
-        self.by_name: dict[tuple[str, str], LiveSession] = {}
+        self.by_name: dict[tuple[str, str], ServedSession] = {}
         """The sessions by client and name."""
         self.sockets = 0
         """The number of WebSockets."""
@@ -275,7 +275,7 @@ class LiveSessions:
         *,
         records: bool = False,
         connected: bool = False,
-    ) -> LiveSession:
+    ) -> ServedSession:
         """Begin a session.
 
         Args:
@@ -303,11 +303,11 @@ class LiveSessions:
             return live
 
         name = name or secrets.token_urlsafe(18)
-        session = LiveSession(self, name, client, served, begin, records=records, connected=connected)
+        session = ServedSession(self, name, client, served, begin, records=records, connected=connected)
         self.by_name[client, name] = session
         return session
 
-    def find(self, client: str, name: str) -> LiveSession:
+    def find(self, client: str, name: str) -> ServedSession:
         """Return a session of a client.
 
         Raises:
@@ -318,7 +318,7 @@ class LiveSessions:
             raise GoneSessionError
         return session
 
-    def growing(self, client: str, name: str, served: AnyServed) -> LiveSession:
+    def growing(self, client: str, name: str, served: AnyServed) -> ServedSession:
         """Return the session for a text that grows, a new one if there is none between these languages.
 
         Raises:
@@ -331,7 +331,7 @@ class LiveSessions:
             raise ApiError(400, "Invalid request: the session has a connection of its own")
         return session
 
-    def remove(self, session: LiveSession) -> None:
+    def remove(self, session: ServedSession) -> None:
         """Forget a session that has ended."""
         if self.by_name.get((session.client, session.name)) is session:
             del self.by_name[session.client, session.name]

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from translucid.ground.joint_steps import Running, Step, compute_steps
 from translucid.ground.special import SPECIAL
 from translucid.live import session as live_session
-from translucid.live.continuation import Continuation, Continuations, Piece
+from translucid.live.continuation import Continuation, Continuations, ProposedPiece
 
 Result = TypeVar("Result")
 
@@ -28,7 +28,7 @@ class Hypothesis:
     """Pieces that the model proposes after a written target, which are computed when they are needed."""
 
     continuation: Continuation
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[ProposedPiece] = field(default_factory=list)
 
     @property
     def written(self) -> Sequence[int]:
@@ -40,7 +40,7 @@ class Hypothesis:
         tokens = [*self.written, *(piece.token for piece in self.pieces)]
         return len(self.written) <= len(written) <= len(tokens) and tokens[: len(written)] == list(written)
 
-    async def piece(self, number: int) -> Piece | None:
+    async def piece(self, number: int) -> ProposedPiece | None:
         """Return the piece at a position of the target; None after its end."""
         index = number - len(self.written)
         while len(self.pieces) <= index:
@@ -59,7 +59,7 @@ class Pieces:
         self._hypothesis: Hypothesis | None = None
         self._returned = len(written)
 
-    async def next(self) -> Piece:
+    async def next(self) -> ProposedPiece:
         """Return the next piece."""
         await self._find()
         assert self._hypothesis

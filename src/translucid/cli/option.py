@@ -73,9 +73,10 @@ def checked_texts(context: typer.Context, value: str | list[str] | None) -> str 
     """
     if value is None or context.resilient_parsing:
         return value
-    from translucid.cli.run_kinds import configuration_of
+    from translucid.runs.run_folder import RunFolder
 
-    if configuration_of(context.params["run"]).model.reads != "images":
+    run = RunFolder(context.params["run"])
+    if run.exists and run.configuration().model.reads != "images":  # the command reports a folder that is no run
         texts = [value] if isinstance(value, str) else value
         if not all(text.strip() for text in texts):
             raise UserError("there are no words in the text", fix="Give a text with words in it.")

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from tests.circuits.models import random_transcoders
 from tests.probes.foreign import many_languages_folder, marian_folder
 from translucid import Translator
-from translucid.circuits.drawing import draw
+from translucid.circuits.drawing import caption, draw
 from translucid.circuits.graph import ask, attribution_graph
 from translucid.circuits.graph_view import figures, terminal_view
 from translucid.circuits.minimal_pairs import MinimalPair, measure, read_minimal_pairs, rows, to_json, view
@@ -97,6 +97,17 @@ def test_the_picture_and_the_page_have_all_nodes(graph):
     html = page(graph, figures(graph))
     assert "showGraph" in html
     assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_long_label_is_shortened_to_its_value(graph):
+    node = next(node for node in graph.nodes if node.part.kind == "feature")
+    for label, shown in (
+        ("number plural", "number plural"),
+        ("part of speech determiner", "determiner"),
+        ("role indirect object", "indirect object"),
+        ("x" * 30, "x" * 16),
+    ):
+        assert caption(node, {node.part.name: label}) == f"{node.part.number} {shown}"
 
 
 def test_the_format_of_circuit_tracer(graph):

@@ -22,7 +22,8 @@ SHOWN = 60
 """The number of edges that are visible before a node is chosen."""
 MIN_SHARE = 0.01
 """The least share of an edge that is drawn at all."""
-LONGEST_LABEL = 14
+LONGEST_LABEL = 16
+"""The number of characters of a label that are shown: its last words, which are the value."""
 
 
 class Place(NamedTuple):
@@ -38,6 +39,8 @@ def caption(node: GraphNode, labels: Mapping[str, str]) -> str:
     if node.part.kind != "feature":
         return node.part.kind
     label = labels.get(node.part.name, "")
+    while len(label) > LONGEST_LABEL and " " in label:
+        label = label.partition(" ")[2]
     return f"{node.part.number} {label[:LONGEST_LABEL]}".rstrip()
 
 

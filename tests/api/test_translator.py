@@ -47,6 +47,13 @@ def test_one_and_many(translator):
     assert translator.translate([]) == []
 
 
+@pytest.mark.parametrize("texts", [["I like soccer. She likes soccer. I like it.", "", "I like soccer."], ["", ""]])
+def test_progress_counts_texts_not_sentences(translator, texts):
+    counts = []
+    list(translator.stream(texts, DecodingOptions(beam=1), on_done=counts.append))
+    assert sum(counts) == len(texts) and min(counts) >= 0
+
+
 def test_streams_are_read_window_by_window(translator, monkeypatch):
     monkeypatch.setattr("translucid.api.translator.WINDOW", 4)
     lines_read = []

@@ -57,7 +57,7 @@ class SegmentTranslator:
 
         Args:
             sources: the texts with their tags, or sources with the texts before them.
-            on_done: called with the number of finished pieces after each batch.
+            on_done: called with the number of finished texts after each batch.
         """
         for window in batched(map(self._prepared, sources), WINDOW):
             matches = self._matches(window)
@@ -104,7 +104,7 @@ class SegmentTranslator:
                 if next_strategy:
                     failed[i] = next_strategy
             pending = failed
-            on_done = None  # the pieces have been counted
+            on_done = None  # the texts have been counted
         # Both are in the order of the sources: the first attempt adds all of them, later ones replace values.
         return list(strategies.values()), list(translations.values())
 

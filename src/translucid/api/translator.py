@@ -467,7 +467,7 @@ class Translator:
                 as test sets require, and only a text that is too long is split.
             first: the number of the first text, on which sampling depends together with the seed. By default, the
                 numbers continue those of the last call.
-            on_done: called with the number of finished pieces after each batch.
+            on_done: called with the number of finished texts after each batch.
             before: for each text, the texts before it in its document (`data.document_context.lines_before`).
 
         Raises:

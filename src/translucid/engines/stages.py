@@ -82,10 +82,12 @@ class SearchStages:
             texts: the pieces of each text.
             options: how to search.
             first: the number of the first text, on which sampling depends together with the seed.
-            on_done: called with the number of finished pieces after each batch.
+            on_done: called with the number of finished texts after each batch; pieces count as shares of them.
         """
         by_text = list(map(translatable, texts))
         all_pieces = list(chain.from_iterable(by_text))
+        if on_done:
+            on_done = _counting_texts(on_done, len(texts), len(all_pieces))
         if options.sample:
             # Equal pieces have different random samples, which depend on a piece's position, not on its batch.
             numbers = _piece_numbers(by_text, first)
@@ -163,3 +165,18 @@ def _piece_numbers(texts: Sequence[Sequence[Piece]], first: int) -> list[int]:
         start = text * MOST_PIECES
         numbers += range(start, start + len(pieces))
     return numbers
+
+
+def _counting_texts(on_done: Callable[[int], None], texts: int, pieces: int) -> Callable[[int], None]:
+    """Return a function to be called with numbers of finished pieces, which calls `on_done` with numbers of texts."""
+    finished = 0
+
+    def advance(count: int) -> None:
+        nonlocal finished
+        before = finished * texts // pieces
+        finished += count
+        on_done(finished * texts // pieces - before)
+
+    if not pieces:
+        on_done(texts)
+    return advance

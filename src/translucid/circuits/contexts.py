@@ -115,8 +115,7 @@ def find_contexts(
     """
     model, device = translator.model, translator.device
     chosen = pairs[:: -(-len(pairs) // PAIRS) or 1]
-    encoded = translator.pipeline.pairs([*dict.fromkeys(chosen)])
-    ids = [pair.ids for pair in encoded if pair.longest <= translator.pipeline.longest]
+    ids = translator.pipeline.short_pairs([*dict.fromkeys(chosen)])
     if not ids:
         what = "there are no pairs in which features could be active"
         raise UserError(what, fix="Give some that the model can read.")

@@ -17,9 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from typer import Argument, Option
+from typer import Option
 
-from bitext.readers.file_kinds import refuse_file_names
 from translucid.cli import option
 from translucid.cli.printing import print_json, with_examples
 from translucid.cli.run_kinds import configuration_of, translator_of
@@ -65,7 +64,7 @@ class Output(NamedTuple):
 @with_examples(__doc__)
 def graph(
     run: option.Run,
-    text: Annotated[str | None, Argument(metavar="[TEXT]", help="A sentence.")] = None,
+    text: Annotated[str | None, option.Text(metavar="[TEXT]", help="A sentence.")] = None,
     *,
     asked: Word,
     output: Output,
@@ -93,7 +92,6 @@ def graph(
         raise UserError("--save and --instead-of are for the graph of a word", fix="Leave them out.")
     if configuration_of(run).model.reads != "text":
         raise UserError("is no translator", file=run, fix="Graphs are for translators.")
-    refuse_file_names([text] if text else [])
     if output.save and output.save.suffix.lower() != ".svg":  # our own SVG needs no Matplotlib
         refuse_picture(output.save)
     translator = translator_of(run, languages, asked.device, "torch")

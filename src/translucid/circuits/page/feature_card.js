@@ -28,7 +28,8 @@ export function fillCard(root, card, languages = ["", ""]) {
 }
 
 // Return what a card shows, as elements.
-export function cardParts(card, [sourceLanguage, targetLanguage]) {
+export function cardParts(card, languages) {
+  const [sourceLanguage, targetLanguage] = languages;
   const effects = (items) => items.map(({ token, effect }) => [token.replaceAll("▁", ""), formatSigned(effect)]);
   const words = card.words.map(({ word, contexts }) => [word, String(contexts)]);
   const parts = [element("p", { className: "note", textContent: card.facts })];

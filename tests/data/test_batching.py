@@ -161,7 +161,7 @@ def test_what_is_computed_before_a_batch_moves():
         assert batch._replace(source=image).prepared().lengths == ()
     part = prepared.rows(slice(1, 2))
     assert [side.tolist() for side in part[:3]] == [[[3, 0, 0]], [[2, 0, 0]], [[3, 0, 0]]]
-    assert part[3:] == (None, (), None, None)
+    assert part[3:] == (None, (), None, None, None)
 
 
 def test_sentences_side_by_side_with_their_padding():

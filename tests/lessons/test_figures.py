@@ -448,7 +448,9 @@ def test_circuit(lesson, models):
     transcoders = Dictionary.load(demo.loaded.folder).transcoders
     word = max(range(len(target.split())), key=lambda i: len(target.split()[i]))
     (pair,) = demo.pipeline.pairs([(text, target)])
-    _, start, _ = word_spans(demo.tokenizer.target_pieces(pair.ids[1]))[word]
+    pieces = demo.tokenizer.target_pieces(pair.ids[1])
+    _, start, _ = word_spans(pieces)[word]
+    start += pieces[start] == "▁"  # a graph is about the first piece that is more than a space
     ids = torch.tensor([pair.ids[0]]), torch.tensor([[demo.model.bos, *pair.ids[1][:start]]])
 
     def logit():

@@ -284,6 +284,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/features/steer": [common | {"model", "features"}] * 3,
         "/graph": [common | contrast | {"model", "translation"}] * 3,
         "/graph/ablate": [common | contrast | {"model", "translation", "features"}] * 3,
+        "/graph/score": [common | {"model", "translation", "head", "query", "key"}] * 3,
         "/picture": [
             common
             | contrast

@@ -163,3 +163,17 @@ def test_heads_stay_off_and_the_model_of_an_intervention_makes_the_keys(translat
 def test_options_out_of_range(translator, memory, options, message):
     with pytest.raises(UserError, match=message):
         translator.with_knn(memory, **options)
+
+
+def test_pairs_that_are_too_long_for_the_model_change_nothing(translator, memory):
+    """Such a pair has no keys, alone and beside pairs that have some."""
+    long = Pair("She reads a soccer books.", "Ella lee." + " Ella lee." * 200)
+    with_both = translator.with_knn(memory, **FAR_AND_WIDE)
+    expected = with_both.translate(SOURCE)
+    memory.add([long], "Ana")
+    assert long in with_both.retrieval_engine.similar(ids_of(translator, SOURCE)[0][0].tolist())
+    result = with_both.translate(SOURCE)
+    assert result.text == expected.text and result.retrieved == expected.retrieved != []
+    memory.remove(pair.source for pair in PAIRS)
+    alone = with_both.translate(SOURCE)
+    assert alone.text == translator.translate(SOURCE).text and alone.retrieved == []

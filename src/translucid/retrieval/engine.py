@@ -161,8 +161,10 @@ class RetrievalEngine:
             store = Datastore.of([[self._keys[pair] for pair in pairs] for pairs in sources])
             for pair in needed:
                 self._keys.move_to_end(pair)
-            while sum(len(keys.tokens) for keys in self._keys.values()) > KEPT_KEYS:
-                self._keys.popitem(last=False)
+            kept = sum(len(keys.tokens) for keys in self._keys.values())
+            while kept > KEPT_KEYS:
+                _, dropped = self._keys.popitem(last=False)
+                kept -= len(dropped.tokens)
         return store
 
     def _look_up(self, sources: Sequence[list[int]]) -> Datastore | None:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
+from torch.nn.utils.rnn import pad_sequence
 
 FAR = 1e4
 """The distance of padding, whose weight is 0."""
@@ -37,9 +38,8 @@ class Keys(NamedTuple):
     @classmethod
     def none(cls, like: Tensor) -> Keys:
         """Return the keys of a pair that the model can't read, on the device of `like` [.., D]."""
-        return cls(
-            like.new_zeros(0, like.size(-1), dtype=torch.float32), torch.zeros(0, dtype=torch.long, device=like.device)
-        )
+        keys = like.new_zeros(0, like.size(-1), dtype=torch.float32)
+        return cls(keys, torch.zeros(0, dtype=torch.long, device=like.device))
 
 
 @dataclass(frozen=True)
@@ -57,32 +57,23 @@ class Datastore:
 
     @classmethod
     def of(cls, sources: Sequence[Sequence[Keys]]) -> Datastore | None:
-        """Return the keys of the pairs of each source; None if no source has any."""
-        joined: list[tuple[Tensor, Tensor, Tensor] | None] = []
-        for pairs in sources:
-            if not pairs:
-                joined.append(None)
-                continue
-            keys, tokens = torch.cat([pair.keys for pair in pairs]), torch.cat([pair.tokens for pair in pairs])
-            lengths = torch.tensor([len(pair.tokens) for pair in pairs], device=tokens.device)
-            joined.append((keys, tokens, torch.arange(len(pairs), device=tokens.device).repeat_interleave(lengths)))
-        stores = [part for part in joined if part]
-        if not stores:
+        """Return the keys of the pairs of each source; None if there are none, as where all pairs are too long."""
+        readable = [pair for pairs in sources for pair in pairs if len(pair.tokens)]
+        if not readable:
             return None
-        shape = len(sources), max(len(tokens) for _, tokens, _ in stores)
-        keys, tokens, _ = stores[0]
-        padded = cls(
-            keys.new_zeros(*shape, keys.size(1)),
-            tokens.new_zeros(shape),
-            torch.zeros(shape, dtype=torch.bool, device=tokens.device),
-            tokens.new_zeros(shape),
+        none = Keys.none(readable[0].keys)
+        joined = [Keys(*map(torch.cat, zip(none, *pairs, strict=True))) for pairs in sources]
+        tokens = [source.tokens for source in joined]
+        numbers = []
+        for pairs in sources:
+            lengths = none.tokens.new_tensor([len(pair.tokens) for pair in pairs])
+            numbers.append(torch.arange(len(pairs), device=lengths.device).repeat_interleave(lengths))
+        return cls(
+            pad_sequence([source.keys for source in joined], batch_first=True),
+            pad_sequence(tokens, batch_first=True),
+            pad_sequence([torch.ones_like(row, dtype=torch.bool) for row in tokens], batch_first=True),
+            pad_sequence(numbers, batch_first=True),
         )
-        for row, part in enumerate(joined):
-            if part:
-                n = len(part[1])
-                padded.keys[row, :n], padded.tokens[row, :n], padded.pair[row, :n] = part
-                padded.is_token[row, :n] = True
-        return padded
 
     def select(self, rows: Tensor) -> Datastore:
         """Return the keys of the sources `rows` [N]."""

@@ -132,9 +132,13 @@ def test_a_head_says_why_it_looks_there(page):
     part.get_by_role("combobox", name="query").select_option("fútbol")
     part.get_by_role("combobox", name="key").select_option("soccer")
     expect(part).to_contain_text(re.compile("“fútbol” looks at “soccer” with a score of"))
+    expect(part.locator(".waiting")).to_have_count(0)  # the text may be that of the first of the two choices
     assert [sent[-1][name] for name in ("head", "query", "key")] == ["decoder.1.cross.head.1", 3, 2]
     part.locator(".pairs button").first.press("Enter")
     expect(part.locator(".feature-details")).to_contain_text(re.compile("active"))
+    part.get_by_role("combobox", name="key").select_option("like")
+    expect(part).to_contain_text(re.compile("“fútbol” looks at “like” with a score of"))
+    expect(part.locator(".feature-details")).to_contain_text(re.compile("active"))  # the card stays
     assert page.evaluate(FOREIGN) == []
     page.get_by_title("decoder, layer 0, head 0", exact=True).click()
     part.get_by_role("combobox", name="query").select_option("Me")

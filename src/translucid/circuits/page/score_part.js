@@ -26,6 +26,7 @@ export async function showPart(inspector, root) {
   const querySelect = element("select", { ariaLabel: "query" }, ...wordOptions(down));
   const keySelect = element("select", { ariaLabel: "key" });
   const [summary, result] = [element("p", { ariaLive: "polite" }), element("div")];
+  const card = element("div", { className: "feature-details" }); // stays when another word is chosen
   let latest = 0; // responses to earlier questions are ignored
   querySelect.addEventListener("change", () => chooseQuery(Number(querySelect.value)));
   keySelect.addEventListener("change", update);
@@ -34,6 +35,7 @@ export async function showPart(inspector, root) {
     element("div", { className: "toolbar" }, "From ", querySelect, " to ", keySelect),
     summary,
     result,
+    card,
   );
   const linked = map.kind === "encoder" || server.place.word === "" ? -1 : Number(server.place.word);
   const strengths = map.weights.slice(0, -1).map((weights) => Math.max(...weights));
@@ -69,24 +71,22 @@ export async function showPart(inspector, root) {
     const weight = formatPercent(map.weights[query][key]);
     const words = [down[query], across[key]].map((word) => `“${isolateText(word)}”`).join(" looks at ");
     summary.textContent = score ? `${words} with a score of ${formatSigned(score.score)} (weight ${weight}).` : problem;
-    if (score) showScore(inspector, result, score);
+    if (score) showScore(result, score, (feature) => showCard(inspector, card, feature));
     else result.replaceChildren();
   }
 }
 
-function showScore(inspector, root, score) {
+function showScore(root, score, openCard) {
   const shown = score.pairs.slice(0, SHOWN);
   const others = score.score - shown.reduce((sum, pair) => sum + pair.score, 0);
   const values = shown.map((pair) => pair.score);
   const scale = { minimum: Math.min(0, ...values), maximum: Math.max(0, ...values) };
-  const card = element("div", { className: "feature-details" });
   const buttons = [];
   const rows = shown.map((pair) => row([part(pair.query), part(pair.key)], pair.score, bar(pair.score)));
   rows.push(row(["all other pairs"], others), row([element("strong", { textContent: "the score" })], score.score));
   root.replaceChildren(
     element("p", { className: "note", textContent: HINT }),
     element("table", { className: "pairs", ariaLabel: "strongest pairs" }, element("tbody", {}, ...rows)),
-    card,
   );
   addRovingTabindex(buttons);
 
@@ -107,7 +107,7 @@ function showScore(inspector, root, score) {
     const label = score.labels[name] ? ` (${score.labels[name]})` : "";
     if (!name.includes(".feature.")) return name + place;
     const button = element("button", { type: "button", textContent: name });
-    button.addEventListener("click", () => showCard(inspector, card, name));
+    button.addEventListener("click", () => openCard(name));
     buttons.push([button]);
     return element("span", {}, button, label + place);
   }

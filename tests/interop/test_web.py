@@ -5,17 +5,21 @@ All is tested in Chromium; in Firefox one page of each kind of model.
 
 import json
 import math
+from copy import deepcopy
 from itertools import chain
 
 import pytest
 import torch
+from axe_playwright_python.base import AXE_SCRIPT
+from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
 from playwright.sync_api import expect
 
 from bitext.pair import Pair
+from translucid.attention import MultiHeadAttention, handling, points_of, recording
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
-from translucid.decoding.maps import forced_pass
+from translucid.decoding.maps import forced_features, forced_pass
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -47,8 +51,13 @@ TEXTS = ["I like soccer and also going to the beach", "  naïve ﬁne  ① ２�
 ASK = """(texts) => texts.map(([text, off]) => {
   const translator = new WebTranslator(MODEL);
   const ids = translator.encode(text);
-  const { tokens, score, tree, text: written } = translator.translate(ids, off);
-  const { maps, logProbs } = translator.inspect(ids, tokens, off);
+  const { tokens, score, tree, text: written } = translator.translate(ids, withoutHeads(off));
+  const { points, logProbs } = translator.inspect(ids, tokens, withoutHeads(off));
+  const maps = {};
+  for (const [name, rows] of Object.entries(points)) {
+    const [attention, head] = name.split(".head.");
+    if (head) (maps[attention] ??= [])[head] = rows.map(({ weights }) => weights);
+  }
   return { ids, tokens, score, tree, written, maps: JSON.parse(JSON.stringify(maps, (_, value) => (
     value instanceof Float64Array ? [...value] : value))), logProbs };
 })"""
@@ -187,6 +196,137 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     assert {url.split(":")[0] for url in requests} == {"file"}
 
 
+BOXES = """(row) => {
+  const numbers = (box, list) => [...box.querySelectorAll(`${list} li`)].map((item) => item.textContent);
+  const boxes = [...document.querySelectorAll(".pass-box")];
+  return Object.fromEntries(boxes.map((box) => [box.dataset.point, {
+    numbers: numbers(box, ".numbers:not(.terms)"), terms: numbers(box, ".terms"),
+    formula: box.querySelector(".formula")?.textContent,
+    scores: [...box.querySelectorAll(".scores tr")].map((row) => [...row.cells].map((cell) => cell.textContent)),
+  }]));
+}"""
+
+
+def number(text):
+    return float(text.replace("\u2212", "-"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_figure_of_a_pass_has_the_numbers_of_pytorch(exported, page, name):
+    model, tokenizer, folder = exported(name)
+    model, row, head, attentions = rounded(model), 1, 1, ["encoder.0.self", "decoder.1.self", "decoder.1.cross"]
+    if name == "bahdanau":
+        head, attentions = 0, ["decoder.0.cross"]
+    terms = (".queries", ".keys", ".values", ".weights", ".heads", ".feed_forward_input")
+    others = {point for point in points_of(model) if not point.endswith(terms)}
+    sums = [f"{side}.{term}" for side in ("source", "target") for term in ("tokens", "positions")]
+    opened = "".join(
+        f"&point={name}" for name in [f"{name}.head.{head}" for name in attentions] + sorted(others) + sums
+    )
+    page.goto(f"{(folder / 'index.html').as_uri()}#text=I+like+soccer&view=pass&step={row}{opened}")
+    expect(page.locator(".step-description")).to_contain_text("Word piece 2 of")
+    page.locator("[data-point='source.pieces'] .chip").nth(row).press("Enter")
+    closed = page.locator("[data-point$=self]:not(.open) .box-title, [data-point$=cross]:not(.open) .box-title")
+    while closed.count():
+        closed.first.press("Enter")
+        expect(page.locator(":focus")).to_have_attribute("aria-expanded", "true")
+    boxes = page.evaluate(BOXES)
+    (ids,) = tokenizer.encode_source(["I like soccer"])
+    target = page.evaluate(ASK, [("I like soccer", [])])[0]["tokens"]
+    with torch.inference_mode(), recording(model, list(points_of(model))) as record:
+        features = forced_features(model, model.encode(torch.tensor([[*ids, SPECIAL.end]])), torch.tensor([target]))
+        logits = model.output(features)[0, row].tolist()
+    exact = {point: rows[0] for point, rows in record.items()} | {"decoder.output": features[0]}
+    compared = set()
+    for point, box in boxes.items():
+        if box["terms"]:
+            h = head if point in attentions else 0
+            weights, rows = (
+                exact[f"{point}.weights"][h, row],
+                exact.get(f"{point}.heads", exact[f"{point}.output"][None]),
+            )
+            compare_attention(box, weights, rows[h, row])
+            if name != "bahdanau":
+                key = max(range(len(weights)), key=weights.tolist().__getitem__)
+                factors = [exact[f"{point}.queries"][h, row], exact[f"{point}.keys"][h, key]]
+                shown = [[number(factor) for factor in term.split(" · ")] for term in box["terms"]]
+                assert torch.tensor(shown) == pytest.approx(torch.stack(factors, 1), abs=1e-4)
+        elif point in exact:
+            assert [*map(number, box["numbers"])] == pytest.approx(exact[point][row].tolist(), abs=1e-4), point
+        else:
+            continue
+        compared.add(point)
+    named = {attention for attention, _, term in (point.rpartition(".") for point in exact) if term == "weights"}
+    assert compared == named | others - ({"decoder.0.cross.output"} if name == "bahdanau" else set())
+    for side, part in [("source", "encoder"), ("target", "decoder")] if name != "bahdanau" else []:
+        tokens, positions = (boxes[f"{side}.{term}"]["numbers"] for term in ("tokens", "positions"))
+        total = [number(token) + number(position) for token, position in zip(tokens, positions, strict=True)]
+        assert total == pytest.approx(exact[f"{part}.input"][row].tolist(), abs=2e-4)
+    for piece, logit, _, _ in boxes["logits"]["scores"]:
+        names = tokenizer.target_pieces(range(len(logits)))
+        tokens = [i for i, name in enumerate(names) if (name.strip("▁") or "▁") == piece]  # "a" and "▁a" look the same
+        assert min(abs(number(logit) - logits[token]) for token in tokens) < 1e-4
+
+
+def test_parts_of_a_pass_are_switched_off_and_a_translation_is_given(exported, page):
+    model, tokenizer, folder = exported("post-norm")
+    model, text = rounded(model), "I like soccer"
+    source = torch.tensor([[*tokenizer.encode_source([text])[0], SPECIAL.end]])
+    broken_link = "#text=I+like+soccer&view=pass&step=-4&point=none&point=decoder.0.self.head.9"
+    page.goto((folder / "index.html").as_uri() + broken_link)
+    summary, rows = page.locator(".pass-summary"), page.locator("[data-point='logits'] tr")
+    expect(rows).to_have_count(8)
+    unscaled = deepcopy(model)
+    with torch.no_grad():
+        for attention in (module for module in unscaled.modules() if isinstance(module, MultiHeadAttention)):
+            for weight in attention.query.parameters():
+                weight.mul_(math.sqrt(BLOCKS["width"] / BLOCKS["heads"]))
+    scale = page.get_by_role("switch", name="switch of the scale 1/√d")
+    shown = []
+    for switch, changed, point in (
+        (scale, unscaled, "encoder.input"),
+        (page.locator("[data-switch='decoder.1.cross.output']"), model, "decoder.1.cross.output"),
+        (page.locator("[data-switch='decoder.0.self.head.1']"), model, "decoder.0.self.head.1"),
+    ):
+        switch.press("Enter")
+        expect(summary).not_to_have_text("")
+        factor = 1 if switch == scale else 0
+        with torch.inference_mode(), handling(changed, {point: lambda x, _, factor=factor: factor * x}):
+            features = forced_features(changed, changed.encode(source), torch.tensor([[SPECIAL.end]]))
+            best = changed.output(features)[0, 0].topk(8).values.tolist()
+        shown.append([number(text) for text in rows.locator("td:nth-child(2)").all_inner_texts()])
+        assert shown[-1][:6] == pytest.approx(best[:6], abs=1e-4)
+        switch.press("Enter")
+        expect(summary).to_have_text("")
+        expect(switch).to_be_focused()
+    assert shown[0] != shown[1] != shown[2]
+    page.get_by_label("Teacher forcing").fill("Me gusta")
+    page.keyboard.press("Enter")
+    target = [*tokenizer.encode_target(["Me gusta"])[0], SPECIAL.end]
+    loss = -forced_pass(model, source, torch.tensor([target])).log_probs.mean().item()
+    expect(summary).to_contain_text("Loss of your translation")
+    assert number(summary.inner_text().split()[4]) == pytest.approx(loss, abs=1e-4)
+    page.get_by_role("slider").press("End")
+    page.evaluate(AXE_SCRIPT)
+    assert page.evaluate("(options) => axe.run(options)", DEFAULT_OPTIONS)["violations"] == []
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("new URLSearchParams(location.hash.slice(1)).get('step')") == str(len(target) - 1)
+
+
+def compare_attention(box, weights, context):
+    """Compare the scores, the weights and the context of a box with the weights and the context of PyTorch."""
+    scores, shown = ([number(row[i]) for row in box["scores"]] for i in (1, 3))
+    assert shown + [0.0] * (len(weights) - len(shown)) == pytest.approx(weights.tolist(), abs=1e-4)
+    assert torch.tensor(scores).softmax(0).tolist() == pytest.approx(shown, abs=2e-4)
+    total, score = sum(math.prod(map(number, term.split(" · "))) for term in box["terms"]), max(scores)
+    assert number(box["formula"].split("= ")[-1]) == score
+    if "√" in box["formula"]:
+        total /= math.sqrt(len(box["terms"]))
+    assert total == pytest.approx(score, abs=0.01)  # the factors are rounded
+    assert [*map(number, box["numbers"])] == pytest.approx(context.tolist(), abs=1e-4)
+
+
 @pytest.mark.parametrize("name", ["post-norm", "bahdanau"])
 def test_firefox_computes_and_shows_the_same(exported, firefox, name):
     *_, folder = exported(name)
@@ -203,6 +343,8 @@ def test_firefox_computes_and_shows_the_same(exported, firefox, name):
     assert firefox.wait("document.querySelector('.ablation strong')?.textContent") == "1 head is off. "
     firefox.run("() => document.querySelectorAll('[role=tab]')[2].click()")
     assert firefox.run("() => document.querySelectorAll('.tree .node').length")
+    firefox.run("() => document.querySelectorAll('[role=tab]')[3].click()")
+    assert firefox.run("() => document.querySelectorAll('.pass-box canvas').length")
     assert firefox.errors == []
 
 

@@ -5,18 +5,19 @@ import { element } from "./elements.js";
 const STEP_MILLISECONDS = 1100;
 const [PLAY, PAUSE] = ["▶ Play", "❚❚ Pause"];
 
-// Show the controls in `root`, starting at the first step.
+// Show the controls in `root`, starting at a step.
 //
 // count: the number of steps.
 // onStep(index): shows a step.
 // describe(index): returns a description of a step, for the live region.
 // milliseconds: the time of a step.
-// Returns { stop(), currentStep() }.
-export function showPlayback(root, count, { onStep, describe, milliseconds = STEP_MILLISECONDS }) {
+// first: the index of the step, the first one if not given.
+// Returns { stop(), currentStep(), show(index) }.
+export function showPlayback(root, count, { onStep, describe, milliseconds = STEP_MILLISECONDS, first = 0 }) {
   /** @type {number | undefined} */
   let timer;
   const button = element("button", { type: "button", className: "play-button", textContent: PLAY });
-  const slider = element("input", { type: "range", min: 0, max: count - 1, value: 0, ariaLabel: "decoding step" });
+  const slider = element("input", { type: "range", min: 0, max: count - 1, value: first, ariaLabel: "decoding step" });
   const description = element("p", { className: "step-description", ariaLive: "polite" });
   const currentStep = () => Number(slider.value);
   root.replaceChildren(element("div", { className: "toolbar playback" }, button, slider), description);
@@ -26,7 +27,13 @@ export function showPlayback(root, count, { onStep, describe, milliseconds = STE
   });
   button.addEventListener("click", () => (timer === undefined ? start() : stop()));
   showStep();
-  return { stop, currentStep };
+  return { stop, currentStep, show };
+
+  function show(index) {
+    stop();
+    slider.value = index;
+    showStep();
+  }
 
   function showStep() {
     const text = describe(currentStep());

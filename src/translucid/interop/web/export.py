@@ -39,7 +39,7 @@ MARKER = "model.js", "a web page of a model"
 PAGE = Path(__file__).parent
 ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js")
 """The scripts that tokenize, compute and search, in the order in which a page loads them."""
-STYLES = WEB / "tokens.css", WEB / "inspector.css", PAGE / "page.css"
+STYLES = WEB / "tokens.css", WEB / "inspector.css", PAGE / "page.css", PAGE / "pass.css"
 _SHAPES: Mapping[type[ModelShape], Choices] = {
     TransformerOptions: {
         "decoder": ("self-attention",),

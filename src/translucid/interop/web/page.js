@@ -3,6 +3,7 @@
 // model.js defines MODEL; the scripts in engine/ define WebTranslator and UNKNOWN.
 
 import { showInspector } from "./inspector.js";
+import { showPass } from "./pass.js";
 import { createRecord, createSearchTree } from "./record.js";
 
 const DEBOUNCE_MILLISECONDS = 350; // from the last key to the translation
@@ -11,6 +12,7 @@ const SENTENCE_BOUNDARY = /(?<=[.!?…。！？]["'»”)]*)\s+/u;
 const $ = (id) => document.getElementById(id);
 const translator = new WebTranslator(MODEL);
 const linkOptions = new URLSearchParams(location.hash.slice(1)); // such as index.html#text=I+like+soccer&view=heads
+const place = { step: Number(linkOptions.get("step")) || 0, points: linkOptions.getAll("point"), onChange: updateLink };
 let activeTab = linkOptions.get("view") ?? "attention";
 let debounceTimer;
 let latestRequestId = 0;
@@ -86,13 +88,26 @@ function splitSentences(line) {
 function showSentences(sentences) {
   $("inspector").hidden = !sentences.length;
   if (!sentences.length) return;
-  const content = { run: `runs/${MODEL.name}`, languages: MODEL.languages, sentences, tab: activeTab };
+  const pass = { name: "pass", label: "Pass", show: (inspector) => showPass(inspector, translator, place) };
+  const content = { run: `runs/${MODEL.name}`, languages: MODEL.languages, sentences, tabs: [pass], tab: activeTab };
   showInspector($("inspector"), content, {
-    ablate: async ({ source_text }, heads) => translateSentence(source_text, heads),
+    ablate: async ({ source_text }, heads) => translateSentence(source_text, withoutHeads(heads)),
     onTabChange: (name) => {
       activeTab = name;
+      updateLink();
     },
   });
+  updateLink();
+}
+
+// Make the address of the page a link to what it shows.
+function updateLink() {
+  const options = new URLSearchParams({ text: $("text").value, view: activeTab });
+  if (activeTab === "pass") {
+    options.set("step", String(place.step));
+    for (const point of place.points) options.append("point", point);
+  }
+  history.replaceState(null, "", `#${options}`);
 }
 
 // A translated sentence; null if it has no letters or is too long for the model, so that it stays as it is.
@@ -105,12 +120,12 @@ function translateIfPossible(text) {
 }
 
 // A sentence with its translation, the record of its attention, and the tree of its beam search.
-// disabledHeads: the names of heads whose output is set to 0.
-function translateSentence(text, disabledHeads = []) {
+// at: what changes the model, see engine/layers.js.
+function translateSentence(text, at = unchanged) {
   const { source, target, search } = translator;
   const ids = translator.encode(text);
-  const output = translator.translate(ids, disabledHeads);
-  const inspected = translator.inspect(ids, output.tokens, disabledHeads);
+  const output = translator.translate(ids, at);
+  const inspected = translator.inspect(ids, output.tokens, at);
   const pieces = ids.map((id) => source.pieces[id].replace("<unk>", "⁇"));
   const unknown = [...ids.keys()].filter((i) => ids[i] === UNKNOWN);
   const targetPieces = output.tokens.map((token) => target.pieces[token]);
@@ -119,6 +134,7 @@ function translateSentence(text, disabledHeads = []) {
   return {
     source_text: text,
     text: output.text,
+    tokens: output.tokens,
     record: createRecord({ pieces, unknown }, targetPieces, inspected),
     tree: createSearchTree(output, search.beam, pieceOf, decode),
   };

@@ -33,7 +33,7 @@ function mergePieces(weights, queries, keys) {
 
 // Attention maps between words: averages over heads and layers, and single heads.
 //
-// weights: attention weights between pieces by name, as WebTranslator.inspect returns them
+// weights: attention weights between pieces by the name of the attention, [H, T, S]
 // words: for each kind of attention, the words of its queries and of its keys
 function createMaps(weights, words) {
   const maps = [];
@@ -60,11 +60,23 @@ function createMaps(weights, words) {
   return maps;
 }
 
+// The attention weights of all heads by the name of the attention, [H, T, S].
+export function attentionWeights(points) {
+  const weights = {};
+  for (const [name, attentions] of Object.entries(points)) {
+    const [attention, head] = name.split(".head.");
+    if (!head) continue;
+    weights[attention] ??= [];
+    weights[attention][Number(head)] = attentions.map((row) => row.weights);
+  }
+  return weights;
+}
+
 // The record of one sentence.
 //
 // source: { pieces, unknown: the indices of unknown pieces }
-// inspected: the attention maps and log-probabilities of WebTranslator.inspect
-export function createRecord({ pieces, unknown }, targetPieces, { maps, logProbs }) {
+// inspected: what WebTranslator.inspect returns
+export function createRecord({ pieces, unknown }, targetPieces, { points, logProbs }) {
   const source = joinPieces(pieces);
   const target = joinPieces(targetPieces);
   const decoderInputs = joinPieces(["<s>", ...targetPieces.slice(0, -1)]);
@@ -76,7 +88,7 @@ export function createRecord({ pieces, unknown }, targetPieces, { maps, logProbs
     fed: textsOf(decoderInputs),
     opening: 0,
     context: 0,
-    maps: createMaps(maps, words),
+    maps: createMaps(attentionWeights(points), words),
     unknown: [...source.keys()].filter((i) => isUnknown(source[i])),
     probabilities: target.map(({ start, end }) => Math.exp(sum(logProbs.slice(start, end)))),
     sizes: target.map(({ start, end }) => end - start),

@@ -1,4 +1,9 @@
 // The equations that both models share. A vector is a Float64Array, a matrix an array of rows.
+//
+// The models pass what they compute to `at(name, rows)`, which returns the rows with which they continue: it can read or replace
+// them, as points.py does in Python, by the same names. `at(name.head.h, attention)` gets what `attend` returns.
+
+const unchanged = (_name, value) => value;
 
 class Model {
   // options: those of the model in the run's configuration; weights: matrices and vectors by PyTorch's names.
@@ -67,14 +72,15 @@ function layerNorm({ weight, bias }, rows) {
   });
 }
 
-// Attention(q, K, V) = softmax(score(q, K)) V for one query: the context and the weights.
+// Attention(q, K, V) = softmax(score(q, K)) V for one query: the context, and all that leads to it.
 function attend(query, keys, values, score = scaledDotProduct) {
-  const weights = softmax(keys.map((key) => score(query, key)));
+  const scores = keys.map((key) => score(query, key));
+  const weights = softmax(scores);
   const context = new Float64Array(values[0].length);
   weights.forEach((weight, s) => {
     for (let i = 0; i < context.length; i += 1) context[i] += weight * values[s][i];
   });
-  return { context, weights };
+  return { query, keys, values, scores, weights, context };
 }
 
 // q k^T / sqrt(d) (Vaswani et al. 2017, arXiv 1706.03762, equation 1).

@@ -4,7 +4,7 @@
 
 // options: those of the run's `decoding`, the ids `start`, `end` and `never` (not generated), and whether each id starts a word.
 // Returns the best hypothesis { tokens, score, node }, with its end token, and the tree of all hypotheses.
-function beamSearch(model, source, options, hooks = {}) {
+function beamSearch(model, source, options, at = unchanged) {
   const { beam, start, end } = options;
   const limit = Math.max(1, Math.floor((source.length - 1) * options.max_length_ratio) + options.max_length_extra);
   const penalty = (length) => ((5 + length) / 6) ** options.length_penalty;
@@ -16,13 +16,13 @@ function beamSearch(model, source, options, hooks = {}) {
   let best = { score: -Infinity };
   let remainingBeam = beam;
   /** @type {any[]} */
-  let hypotheses = [{ tokens: [], logProb: 0, node: 0, state: model.start(model.encode(source, hooks)) }];
+  let hypotheses = [{ tokens: [], logProb: 0, node: 0, state: model.start(model.encode(source, at)) }];
   while (hypotheses.length) {
     const lastTokens = hypotheses.map(({ tokens }) => tokens.at(-1) ?? start);
     const { logits, states } = model.step(
       lastTokens,
       hypotheses.map(({ state }) => state),
-      hooks,
+      at,
     );
     const candidates = hypotheses.flatMap(({ tokens, logProb, node: parent }, n) => {
       const logProbs = forbidTokens(logSoftmax(logits[n]), tokens, limit, options);

@@ -1,19 +1,33 @@
 // The Transformer (Vaswani et al. 2017, arXiv 1706.03762). H heads of width d = D / H; S source and N target rows.
-// `hooks` of all methods: { disabledHeads: the names of heads whose output is 0, onAttention(name, head, weights [S]) }.
+// `at` of all methods: see layers.js.
 
 class TransformerModel extends Model {
-  // E[id] sqrt(D) + P[position] (section 3.4); P[p, 2i] = sin(p / 10000^(2i/D)), P[p, 2i+1] = cos(..) (section 3.5).
-  embed(side, id, position) {
-    const { width, scale, first_position } = this.options;
-    return this.weights[`${side}_embedding.tokens.weight`][id].map((value, i) => {
+  // E[id] sqrt(D) + P[position] (section 3.4) for each id.
+  embed(side, ids, positions, at) {
+    const embeddings = this.weights[`${side}_embedding.tokens.weight`];
+    const tokens = at(
+      `${side}.tokens`,
+      ids.map((id) => embeddings[id].map((value) => value * this.options.scale)),
+    );
+    const encodings = at(
+      `${side}.positions`,
+      positions.map((position) => this.positionalEncoding(position)),
+    );
+    return tokens.map((row, n) => add(row, encodings[n]));
+  }
+
+  // P[p, 2i] = sin(p / 10000^(2i/D)), P[p, 2i+1] = cos(p / 10000^(2i/D)) (section 3.5).
+  positionalEncoding(position) {
+    const { width, first_position } = this.options;
+    return new Float64Array(width).map((_, i) => {
       const angle = (position + first_position) / 10000 ** ((i - (i % 2)) / width);
-      return value * scale + (i % 2 ? Math.cos(angle) : Math.sin(angle));
+      return i % 2 ? Math.cos(angle) : Math.sin(angle);
     });
   }
 
   // The states [S, D] of a source.
-  encode(ids, hooks = {}) {
-    let x = ids.map((id, position) => this.embed("source", id, position));
+  encode(ids, at = unchanged) {
+    let x = at("encoder.input", this.embed("source", ids, [...ids.keys()], at));
     for (let layer = 0; layer < this.options.encoder_layers; layer += 1) {
       const block = `encoder.${layer}`;
       x = this.residual(`${block}.residuals.0`, x, (rows) => {
@@ -22,12 +36,14 @@ class TransformerModel extends Model {
           `${block}.self`,
           rows,
           rows.map(() => memory),
-          hooks,
+          at,
         );
       });
-      x = this.residual(`${block}.residuals.1`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows));
+      x = at(`${block}.after_self`, x);
+      x = this.residual(`${block}.residuals.1`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows, at));
+      x = at(`${block}.output`, x);
     }
-    return this.finalNorm("encoder_norm", x);
+    return at("encoder.output", this.finalNorm("encoder_norm", x));
   }
 
   // The decoder's first state: for each layer, keys and values of the source, and of earlier target positions, none yet.
@@ -42,8 +58,9 @@ class TransformerModel extends Model {
   }
 
   // Feed one token to each of N hypotheses: the logits [N, V] of the next tokens, and the states after the tokens.
-  step(tokens, states, hooks = {}) {
-    let x = tokens.map((token, n) => this.embed("target", token, states[n].length));
+  step(tokens, states, at = unchanged) {
+    const positions = states.map(({ length }) => length);
+    let x = at("decoder.input", this.embed("target", tokens, positions, at));
     const nextStates = states.map((state) => ({ ...state, length: state.length + 1, past: [] }));
     for (let layer = 0; layer < this.options.decoder_layers; layer += 1) {
       const block = `decoder.${layer}`;
@@ -51,15 +68,19 @@ class TransformerModel extends Model {
         const present = this.project(`${block}.self`, rows);
         const memories = states.map((state, n) => append(state.past[layer], present, n));
         memories.forEach((memory, n) => nextStates[n].past.push(memory));
-        return this.attendHeads(`${block}.self`, rows, memories, hooks);
+        return this.attendHeads(`${block}.self`, rows, memories, at);
       });
+      x = at(`${block}.after_self`, x);
       const sourceMemories = states.map(({ memory }) => memory[layer]);
       x = this.residual(`${block}.residuals.1`, x, (rows) =>
-        this.attendHeads(`${block}.cross`, rows, sourceMemories, hooks),
+        this.attendHeads(`${block}.cross`, rows, sourceMemories, at),
       );
-      x = this.residual(`${block}.residuals.2`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows));
+      x = at(`${block}.after_cross`, x);
+      x = this.residual(`${block}.residuals.2`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows, at));
+      x = at(`${block}.output`, x);
     }
-    return { logits: linear(this.parameters("output"), this.finalNorm("decoder_norm", x)), states: nextStates };
+    const features = at("decoder.output", this.finalNorm("decoder_norm", x));
+    return { logits: at("logits", linear(this.parameters("output"), features)), states: nextStates };
   }
 
   // LayerNorm(x + sublayer(x)) (section 5.4), or x + sublayer(LayerNorm(x)) (Xiong et al. 2020, arXiv 2002.04745).
@@ -75,12 +96,12 @@ class TransformerModel extends Model {
   }
 
   // f(x W_1 + b_1) W_2 + b_2, where f is max(0, x) or x sigmoid(x) (section 3.3).
-  feedForward(name, x) {
+  feedForward(name, x, at) {
     const f = { relu: (value) => Math.max(0, value), swish: (value) => value * sigmoid(value) }[
       this.options.nonlinearity
     ];
     const inner = linear(this.parameters(`${name}.inner`), x).map((row) => row.map(f));
-    return linear(this.parameters(`${name}.outer`), inner);
+    return at(name, linear(this.parameters(`${name}.outer`), at(`${name}.inner`, inner)));
   }
 
   // The keys and values of each head, both [H, S, d], of states [S, D]. One matrix computes both, keys first.
@@ -93,21 +114,20 @@ class TransformerModel extends Model {
   }
 
   // Concat(head_1, .., head_H) W^O, where head_h = Attention(x W_h^Q, K_h, V_h). Each row x has its memory of K and V.
-  attendHeads(name, x, memories, hooks) {
+  attendHeads(name, x, memories, at) {
     const { heads, width } = this.options;
-    const queries = linear(this.parameters(`${name}_attention.query`), x);
+    const queries = at(`${name}.queries`, linear(this.parameters(`${name}_attention.query`), x));
     const contexts = queries.map((query, n) => {
       const concatenated = new Float64Array(width);
       for (let h = 0; h < heads; h += 1) {
         const first = (h * width) / heads;
         const headQuery = query.subarray(first, first + width / heads);
-        const { context, weights } = attend(headQuery, memories[n].keys[h], memories[n].values[h]);
-        hooks.onAttention?.(name, h, weights);
-        if (!hooks.disabledHeads?.has(`${name}.head.${h}`)) concatenated.set(context, first);
+        const attention = attend(headQuery, memories[n].keys[h], memories[n].values[h]);
+        concatenated.set(at(`${name}.head.${h}`, attention).context, first);
       }
       return concatenated;
     });
-    return linear(this.parameters(`${name}_attention.output`), contexts);
+    return at(`${name}.output`, linear(this.parameters(`${name}_attention.output`), contexts));
   }
 }
 

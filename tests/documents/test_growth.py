@@ -106,7 +106,7 @@ def test_time_of_reading_grows_with_the_size(name):
     assert not too_fast
 
 
-@pytest.mark.parametrize("ending", [".tsv", ".jsonl", ".po", ".tmx", ".xliff", ".terms"])
+@pytest.mark.parametrize("ending", [".tsv", ".jsonl", ".po", ".tmx", ".xliff", ".terms", ".tbx"])
 def test_time_of_reading_pairs_and_terms_grows_with_the_size(ending, tmp_path):
     file = tmp_path / f"a{ending}"
 
@@ -114,7 +114,7 @@ def test_time_of_reading_pairs_and_terms_grows_with_the_size(ending, tmp_path):
         file.write_text(repeated(token, characters), newline="")
         started = process_time()
         with suppress(UserError):
-            list(read_terms(file) if ending == ".terms" else read_pairs(file, on_bad=lambda *_: None))
+            list(read_terms(file) if ending in (".terms", ".tbx") else read_pairs(file, on_bad=lambda *_: None))
         return process_time() - started
 
     too_fast = {}

@@ -32,7 +32,7 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
     """
     memory = _Memory(path, languages)
     has_pairs = False
-    for unit in corpus_units(path, "tmx", {"tu", "header"}, NAMESPACES, on_bad):
+    for unit in corpus_units(path, {"tmx"}, {"tu", "header"}, NAMESPACES, on_bad):
         if unit.name == "header":
             memory.header_language = unit.attributes.get("srclang")
             continue

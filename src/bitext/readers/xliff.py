@@ -30,7 +30,7 @@ def read_xliff(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tupl
     Raises:
         UserError: the file is unreadable; or a unit is, and `on_bad` is None.
     """
-    for unit in corpus_units(path, "xliff", UNITS, NAMESPACES, on_bad):
+    for unit in corpus_units(path, {"xliff"}, UNITS, NAMESPACES, on_bad):
         if unit.inherited("translate") == "no":
             continue
         is_reversed = _is_reversed(unit, languages)

@@ -324,7 +324,7 @@ _JOINED = re.compile(r"(?<=\w)\0(?=\w)")
 
 
 def corpus_units(
-    path: Path, root: str, names: Collection[str], namespaces: Mapping[str, str], on_bad: OnBad
+    path: Path, roots: Collection[str], names: Collection[str], namespaces: Mapping[str, str], on_bad: OnBad
 ) -> Iterator[Element]:
     """Yield the units of a file, gzipped or not, in the encoding that it declares; other arguments as `ElementReader`.
 
@@ -334,7 +334,7 @@ def corpus_units(
         UserError: the file is unreadable, not well-formed XML, has another root, or is harmful; or a unit can't be
             read, and `on_bad` is None.
     """
-    reader = ElementReader(path, {root}, names, namespaces, max_bytes=LONGEST_LINE)
+    reader = ElementReader(path, roots, names, namespaces, max_bytes=LONGEST_LINE)
     with opened(path) as stream:
         for unit in reader.units(stream):
             if unit.entity:

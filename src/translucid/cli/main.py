@@ -94,7 +94,7 @@ PANELS = {
     "Evaluate": ("evaluate", "compare", "score"),
     "Inspect": ("look", "explain", "heads", "patch", "align", "draw"),
     "Serve and exchange": ("serve", "mcp", "import", "export"),
-    "Data": ("data", "memory"),
+    "Data": ("data", "memory", "terms"),
 }
 """The commands under the headings of `translucid --help`.
 

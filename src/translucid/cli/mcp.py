@@ -21,7 +21,6 @@ from translucid.cli.printing import with_examples
 from translucid.cli.serve import announce, open_memory_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError, missing_package
-from translucid.terminology.glossary import read_terms
 
 
 class Models(NamedTuple):
@@ -71,8 +70,7 @@ def mcp(
         raise missing_package("the server for assistants", error.name, "mcp") from error
 
     options = ServerOptions(**limits._asdict())
-    terms = read_terms(models.terms) if models.terms else ()
-    catalog = load(runs, models.device, options, models.engine, terms)
+    catalog = load(runs, models.device, options, models.engine, models.terms or ())
     if not catalog.models:
         raise UserError("none of the runs translates texts", fix="Name at least one translator.")
     memory = open_memory_of(catalog, models.memory, models.terms)

@@ -35,7 +35,6 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import die_of_sigterm
 from translucid.kernels.machine import limit_threads, release_freed_memory
-from translucid.terminology.glossary import read_terms
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -186,8 +185,7 @@ def serve(
         Console.log_format = "json"
     # The port is taken before models are loaded, which may take minutes.
     with bound(address.host, address.port) as listener:
-        terms = read_terms(models.terms) if models.terms else ()
-        catalog = load(runs, models.device, options, models.engine, terms)
+        catalog = load(runs, models.device, options, models.engine, models.terms or ())
         release_freed_memory()  # of conversions, which need several times the memory of the model
         memory = open_memory_of(catalog, models.memory, models.terms, grows=models.suggestions)
         app = create_app(catalog, options, memory, lambda _: recorded_routes())

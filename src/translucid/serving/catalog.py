@@ -32,7 +32,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import Batcher
 from translucid.serving.server_options import ServerOptions
-from translucid.terminology.glossary import Term
+from translucid.terminology.glossary import Term, read_terms
 
 PAIRS = 64
 """The most recently used language pairs whose translators are cached for each model; each takes some kilobytes."""
@@ -499,13 +499,17 @@ class Catalog:
 
 
 def load(
-    runs: Sequence[str], device: str, options: ServerOptions, engine: EngineName = "auto", terms: Sequence[Term] = ()
+    runs: Sequence[str],
+    device: str,
+    options: ServerOptions,
+    engine: EngineName = "auto",
+    terms: Sequence[Term] | Path = (),
 ) -> Catalog:
     """Load run folders; `en-es=FOLDER` names the languages of a run that was trained without naming them.
 
     For a multilingual model, `en-es=FOLDER` serves this pair only, and `en-*=FOLDER` all languages into which it
     translates English; the source is necessary if the model does not say which language it reads. Translations between
-    the languages of the first translator apply `terms`.
+    the languages of the first translator apply `terms`, which may be a file.
 
     Raises:
         UserError: a folder is no run folder, a label does not name two languages, or the languages of a run are not
@@ -542,6 +546,8 @@ def load(
         trained_pairs = usual_pairs(configuration, sources, targets)
         pairs = LanguagePairs(name, sources, targets, translator, batcher, examples, trained_pairs=trained_pairs)
         if not catalog.models or pairs.pair == catalog.models[0].pair:
+            if isinstance(terms, Path):
+                terms = read_terms(terms, translator.languages)
             pairs = replace(pairs, terms=terms)
         catalog.models.append(pairs)
     return catalog

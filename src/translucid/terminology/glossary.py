@@ -7,14 +7,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from bitext.languages import usual_code
-from bitext.readers.lines import lines
+from bitext.languages import Languages, usual_code
+from bitext.readers.lines import OnBad, kind_of, lines, report_bad_line
 from bitext.words import words_in
 from translucid.ground.errors import UserError
+
+if TYPE_CHECKING:
+    from translucid.terminology.tbx import LeftOut
 
 TermsMode: TypeAlias = Literal["auto", "annotate", "constrain"]
 """Annotate terms for a model that was trained with annotations, constrain the search, or annotate first and then
@@ -44,6 +48,10 @@ class Term:
     """One of `INFLECTED` or `FIXED`, if known."""
     case: bool = False
     """Whether capitals matter."""
+    domain: str = ""
+    """The subject field in which the source has this translation, such as `law`."""
+    example: str = ""
+    """A sentence with the source, in the sense that this translation has."""
 
     @property
     def kept(self) -> bool:
@@ -56,30 +64,134 @@ class Term:
         return not self.kept and self.part_of_speech not in FIXED
 
 
-def read_terms(file: Path) -> list[Term]:
+class TermRow(NamedTuple):
+    """A line of a term list, or an entry of a termbase, before it is checked."""
+
+    line: int
+    source: str
+    target: str
+    attributes: Sequence[str] = ()
+    """A part of speech, and `case`, in any order."""
+    domain: str = ""
+    example: str = ""
+
+
+class Sense(NamedTuple):
+    """The terms of a source that have the same meaning."""
+
+    source: str
+    targets: Sequence[str]
+    """The translations, any of which may be used; the first one is preferred."""
+    part_of_speech: str | None
+    case: bool
+    domains: Sequence[str]
+    examples: Sequence[str]
+
+
+def senses(terms: Iterable[Term]) -> list[Sense]:
+    """Return the senses of terms, in their order.
+
+    Terms of one source have the same sense if they have the same target, or the same domain and example: those without
+    either are alternatives of each other.
+    """
+    listed = list(terms)
+    # Sets of terms, as trees whose roots are the first term of each.
+    parents = list(range(len(listed)))
+
+    def root(index: int) -> int:
+        while parents[index] != index:
+            parents[index] = index = parents[parents[index]]
+        return index
+
+    first_with: dict[tuple[object, ...], int] = {}
+    for index, term in enumerate(listed):
+        source = term.source, term.part_of_speech, term.case
+        for key in ((*source, term.target), (*source, term.domain, term.example)):
+            early, late = sorted((root(index), root(first_with.setdefault(key, index))))
+            parents[late] = early
+    groups: dict[int, list[Term]] = {}
+    for index, term in enumerate(listed):
+        groups.setdefault(root(index), []).append(term)
+    return list(map(_sense, groups.values()))
+
+
+def _sense(terms: Sequence[Term]) -> Sense:
+    first = terms[0]
+    domains = dict.fromkeys(term.domain for term in terms if term.domain)
+    examples = dict.fromkeys(term.example for term in terms if term.example)
+    targets = dict.fromkeys(term.target or term.source for term in terms)
+    return Sense(first.source, [*targets], first.part_of_speech, first.case, [*domains], [*examples])
+
+
+def read_terms(file: Path, languages: Languages = (None, None)) -> list[Term]:
     """Read a file of terms: source TAB target, and then, in any order, a part of speech and `case`.
 
     A term without a target, or with the same one, is not translated. Blank lines are skipped, and so is a first row
-    that names the columns, such as `source TAB target` or `English TAB Spanish`. A .csv may have commas or semicolons
-    instead of tabs, and quotes.
+    that names the columns, such as `source TAB target` or `English TAB Spanish`; it may name the further columns
+    `domain` and `example`, too. A .csv may have commas or semicolons instead of tabs, and quotes. A .tbx is a termbase
+    (see `terminology.tbx`), for which the languages may be necessary.
 
     Raises:
         UserError: the file can't be read, holds no terms, or a line is invalid.
     """
-    content = [line or "" for line in islice(lines(file, None), MOST + 2)]
-    terms = list(_terms(_numbered(content, file), file))
-    if not terms:
+    return list(iterate_terms(file, languages))
+
+
+def iterate_terms(
+    file: Path, languages: Languages = (None, None), on_bad: OnBad = None, left_out: LeftOut | None = None
+) -> Iterator[Term]:
+    """Yield the terms of a file, as `read_terms` does.
+
+    Args:
+        file: the file.
+        languages: the languages to read from a termbase.
+        on_bad: called with each term that is invalid, which is then skipped.
+        left_out: counts what is not read of a termbase.
+
+    Raises:
+        UserError: the file can't be read or holds no terms; or a line is invalid, and `on_bad` is None.
+    """
+    rows: Iterable[TermRow]
+    if kind_of(file) == ".tbx":
+        from translucid.terminology.tbx import read_tbx
+
+        rows = read_tbx(file, languages, on_bad, left_out)
+    else:
+        content = [line or "" for line in islice(lines(file, None), MOST + 2)]
+        rows = _rows(content, file)
+    has_terms = False
+    for term in _terms(rows, file, on_bad):
+        has_terms = True
+        yield term
+    if not has_terms:
         raise UserError("holds no terms", file=file, fix="Each line is a source, a tab and a target.")
-    return terms
 
 
-def _numbered(content: list[str], file: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the fields of each line that has any, except a header, with the number of the line."""
+_CONDITIONS = "domain", "example"
+_NO_ATTRIBUTES = "accepted", "count", "note", "comment", "definition", "score"
+"""Names of columns that say nothing about how a term is used."""
+
+
+def _rows(content: list[str], file: Path) -> Iterator[TermRow]:
+    """Yield each line that has fields, except a header."""
     delimiter = _delimiter(file, content)
+    columns: list[str] = []
     for number, line in enumerate(content, 1):
         fields = list(map(str.strip, _fields(line, delimiter, file, number)))
-        if any(fields) and not (number == 1 and _is_heading(fields)):
-            yield number, fields
+        if number == 1 and _is_heading(fields):
+            columns = list(map(str.casefold, fields))
+        elif any(fields):
+            source, target, *others = [*fields, ""][: max(len(fields), 2)]
+            attributes: list[str] = []
+            named: dict[str, str] = {}
+            for index, field in enumerate(others, 2):
+                name = columns[index] if index < len(columns) else ""
+                if name in _CONDITIONS + _NO_ATTRIBUTES:
+                    named[name] = field
+                else:
+                    attributes.append(field)
+            if named.get("accepted", "yes"):
+                yield TermRow(number, source, target, attributes, named.get("domain", ""), named.get("example", ""))
 
 
 def _is_heading(fields: Sequence[str]) -> bool:
@@ -147,8 +259,11 @@ def terms_of(entries: Iterable[Iterable[str]]) -> list[Term]:
     Raises:
         UserError: an entry is invalid.
     """
-    fields = (list(map(str.strip, entry)) for entry in entries)
-    return list(_terms(enumerate(fields, 1), "terms"))
+    rows = []
+    for number, entry in enumerate(entries, 1):
+        source, target, *attributes = [*map(str.strip, entry), ""]
+        rows.append(TermRow(number, source, target, attributes))
+    return list(_terms(rows, "terms"))
 
 
 def fault_of(source: str, target: str) -> tuple[str, str] | None:
@@ -162,22 +277,56 @@ def fault_of(source: str, target: str) -> tuple[str, str] | None:
     return None
 
 
-def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[Term]:
-    for count, (number, (source, *fields)) in enumerate(numbered, 1):
-        target, *attributes = fields or [""]
+def _terms(rows: Iterable[TermRow], file: object, on_bad: OnBad = None) -> Iterator[Term]:
+    for count, row in enumerate(rows, 1):
         if count > MOST:
-            raise UserError(f"has more than {MOST:,} terms", file=file, line=number, fix="Leave some out.")
-        if fault := fault_of(source, target):
-            what, fix = fault
-            raise UserError(what, file=file, line=number, fix=fix)
-        part_of_speech, case = None, False
-        for word in filter(None, map(str.lower, attributes)):
-            if word == "case":
-                case = True
-            elif word in INFLECTED | FIXED:
-                part_of_speech = word
-            else:
-                parts_of_speech = ", ".join(sorted(INFLECTED | FIXED))
-                fix = f"Behind source and target there may be `case` and one of {parts_of_speech}."
-                raise UserError(f"{word!r} is no part of speech", file=file, line=number, fix=fix)
-        yield Term(source, target, part_of_speech, case)
+            raise UserError(f"has more than {MOST:,} terms", file=file, line=row.line, fix="Leave some out.")
+        try:
+            yield _term(row)
+        except _InvalidTerm as error:
+            what, fix = error.args
+            text = f"{row.source}\t{row.target}"
+            report_bad_line(Path(str(file)), row.line, what, fix, text, on_bad)
+
+
+class _InvalidTerm(Exception):  # noqa: N818  # `_terms` turns it into a `UserError`.
+    """What is wrong with a term, and how to correct it."""
+
+
+def _term(row: TermRow) -> Term:
+    """Return the term of a line.
+
+    Raises:
+        _InvalidTerm: something is wrong with it.
+    """
+    if fault := fault_of(row.source, row.target):
+        raise _InvalidTerm(*fault)
+    part_of_speech, case = None, False
+    for word in filter(None, map(str.lower, row.attributes)):
+        if word == "case":
+            case = True
+        elif word in INFLECTED | FIXED:
+            part_of_speech = word
+        else:
+            parts_of_speech = ", ".join(sorted(INFLECTED | FIXED))
+            fix = f"Behind source and target there may be `case` and one of {parts_of_speech}."
+            raise _InvalidTerm(f"{word!r} is no part of speech", fix)
+    return Term(row.source, row.target, part_of_speech, case, row.domain, row.example)
+
+
+def tsv_text(terms: Iterable[Term], delimiter: str = "\t") -> str:
+    """Return a term list with a row that names its columns; read again, it has the same terms."""
+    rows = []
+    for term in terms:
+        fields = term.source, term.target, term.part_of_speech or "", "case" * term.case, term.domain, term.example
+        rows.append([" ".join(field.split()) for field in fields])
+    names = "source", "target", "part of speech", "case", "domain", "example"
+    used = [index for index in range(len(names)) if index < 2 or any(row[index] for row in rows)]
+    table = [names, *rows]
+    if delimiter == "\t":
+        return "".join("\t".join(row[index] for index in used) + "\n" for row in table)
+    text = StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(
+        [row[index] for index in used] for row in table
+    )
+    return text.getvalue()

@@ -403,7 +403,7 @@ def term_list(
     if isinstance(terms, TermList):
         return terms
     if isinstance(terms, str | Path):
-        terms = read_terms(Path(terms))
+        terms = read_terms(Path(terms), languages)
     parsed: list[Term] = []
     for term in terms:
         if isinstance(term, Term):

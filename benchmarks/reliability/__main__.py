@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.reliability import captions, interference, large, live, mixed, scaling, serving, siege
 from benchmarks.reliability.page import RECORD, machine, write_page
-from tests.probes import killed_jobs, outputs, refusals, training
+from tests.probes import killed_jobs, killed_server, outputs, refusals, training
 from tests.probes.common import Finding, output_of, train, translucid
 from tests.probes.grown import SEEDS, faults
 from tests.probes.hostile.runner import SHARES, run_all
@@ -80,6 +80,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         yield live.live_attacked(model(work), work, 10 if quick else 120)
     elif part == "interference":
         yield from interference.all_trials(model(work), work, 5 if quick else 30)
+        yield killed_server.kills(work / "killed server", model(work), 3 if quick else 100)
     elif part == "growth":
         yield growing_documents(list(SEEDS)[:2] if quick else list(SEEDS))
     elif part == "hostile":

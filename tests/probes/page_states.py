@@ -219,7 +219,7 @@ def _key(page: Page) -> None:
 
 
 def _remembered(page: Page) -> None:
-    """Translate two sentences: the first is from the memory, the second has a low confidence."""
+    """Translate two sentences: the first is from the memory, the second has low confidence and a retrieved word."""
     settings = page.evaluate("fetch('frontend/settings').then((answer) => answer.json())")
     page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"suggestions": True}))
 
@@ -228,6 +228,12 @@ def _remembered(page: Page) -> None:
         first, second = answer["sentences"]
         first["origin"], second["confidence"] = "memory", 0.3
         second["pieces"][0]["probabilities"][0] = 0.1
+        entry = {"source": "They are going to a beach.", "target": "Ellos van a una playa."}
+        last = second["text"].split()[-1]
+        position = len(second["text"].split()) - 1
+        second["retrieved"] = [{"word": last, "position": position, "share": 0.9, "changed": True, **entry}]
+        entry |= {"who": "Ana", "when": "2026-01-15T09:30:00Z"}
+        page.route("**/memory/entry", lambda route: route.fulfill(json=entry))
         route.fulfill(json=answer)
 
     page.route("**/look", look)
@@ -239,6 +245,13 @@ def _remembered(page: Page) -> None:
 def _improving(page: Page) -> None:
     _remembered(page)
     page.click("#improve")
+
+
+def _entry(page: Page) -> None:
+    """Open the entry of the retrieved word, and begin to delete it."""
+    _remembered(page)
+    page.click("#output .retrieved")
+    page.click("#delete-entry")
 
 
 def _wrong_document(page: Page) -> None:
@@ -329,6 +342,7 @@ STATES = [
     State("document", "texts", _document),
     State("remembered", "texts", _remembered),
     State("improving", "texts", _improving),
+    State("entry", "texts", _entry),
     State("key", "texts", _key),
     State("unaccepted", "texts", lambda page: _typed_document(page, "#document-download")),
     State("accepting", "texts", lambda page: _typed_document(page, "#accept-all")),

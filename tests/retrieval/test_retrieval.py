@@ -177,3 +177,19 @@ def test_pairs_that_are_too_long_for_the_model_change_nothing(translator, memory
     memory.remove(pair.source for pair in PAIRS)
     alone = with_both.translate(SOURCE)
     assert alone.text == translator.translate(SOURCE).text and alone.retrieved == []
+
+
+def test_a_change_in_the_middle_of_a_search_does_not_reach_it(translator, memory, monkeypatch):
+    retrieving, source = translator.with_knn(memory, weight=0.99), PAIRS[0].source
+    engine = retrieving.retrieval_engine
+    decode = engine.torch_engine.decode
+
+    def change_and_decode(request):
+        memory.edit(source, "El libro", "Eva")
+        return decode(request)
+
+    monkeypatch.setattr(engine.torch_engine, "decode", change_and_decode)
+    translation = retrieving.translate(source)
+    assert translation.text == PAIRS[0].target and {word.target for word in translation.retrieved} == {PAIRS[0].target}
+    monkeypatch.setattr(engine.torch_engine, "decode", decode)
+    assert retrieving.translate(source).text == "El libro"

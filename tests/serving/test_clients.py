@@ -37,11 +37,11 @@ def with_browser_cache(app):
 
 
 @contextmanager
-def serving(*runs, memory=None, terms=(), **options):
+def serving(*runs, memory=None, terms=(), knn=False, **options):
     """Run a server on a free port of this machine and provide its address; `memory` is a file that grows."""
     server_options = ServerOptions(**options)
     catalog = load(list(runs), "cpu", server_options, terms=terms)
-    memory_routes = ServerMemory.open(memory, next(iter(catalog)).pair, grows=True) if memory else None
+    memory_routes = ServerMemory.open(memory, next(iter(catalog)).pair, grows=True, knn=knn) if memory else None
     app = create_app(catalog, server_options, memory_routes, lessons=lambda _: recorded_routes())
     server = uvicorn.Server(uvicorn.Config(with_browser_cache(app), host="127.0.0.1", port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)

@@ -274,6 +274,8 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/detect": [{"q", "api_key"}] * 3,
         "/translate_file": [{"file", "source", "target", "api_key"}],
         "/suggest": [common | {"s"}] * 3,
+        "/memory/entry": [common] * 3,
+        "/memory/remove": [common] * 3,
         "/look": [common | contrast | {"model", "explain", "translations", "maps", "ablate"}] * 3,
         "/continue": [common | {"model", "prefix"}] * 3,
         "/beam": [common | {"model"}] * 3,

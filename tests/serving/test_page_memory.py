@@ -1,4 +1,4 @@
-"""The page with a memory and terms: improved translations are used at once, and the editor shows matches and terms."""
+"""The page with a memory and terms: improved translations and retrieved words are used at once; the editor's hints."""
 
 import pytest
 from playwright.sync_api import expect
@@ -14,11 +14,12 @@ from .test_page_documents import choose, texts
 
 @pytest.fixture(scope="module")
 def address(run, tmp_path_factory):
-    """The address of a server with a memory that grows, and a term."""
+    """The address of a server with a memory that grows, from which it retrieves, and a term."""
     file = tmp_path_factory.mktemp("memory") / "mine.memory"
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("I like soccer a lot.", "Me encanta el fútbol.")], "Ana")
-    with serving(str(run), memory=file, terms=[Term("music", "música")]) as server_url:
+        memory.add([Pair("Children drink cold milk.", "Los niños beben leche.")], "Ana")
+    with serving(str(run), memory=file, terms=[Term("music", "música")], knn=True) as server_url:
         yield server_url
 
 
@@ -128,3 +129,59 @@ def test_a_segment_shows_similar_entries_and_its_terms(page):
     expect(page.locator("#segments .hints button")).to_have_count(1)
     assert len(requests) == 2  # once per segment
     page.evaluate("localStorage.clear()")
+
+
+def test_a_word_shows_the_entry_that_decided_it_which_can_be_changed_and_deleted(page):
+    page.fill("#source", "Children drink warm milk.")
+    words, dialog = page.locator("#translation .retrieved"), page.locator("#memory-dialog")
+    expect(words.first).to_have_text("Los")
+    expect(page.locator("#retrieved-note")).to_be_visible()
+    assert words.first.get_attribute("title").endswith(" from “Children drink cold milk.” → “Los niños beben leche.”")
+    translation = page.inner_text("#translation")
+    words.first.press("Enter")
+    expect(dialog).to_contain_text("“Los” has")
+    expect(page.locator("#memory-share")).to_contain_text("% of its probability from this entry. The model alone would")
+    expect(page.locator("#memory-source")).to_have_text("Children drink cold milk.")
+    expect(page.locator("#memory-target")).to_have_value("Los niños beben leche.")
+    expect(page.locator("#memory-origin")).to_contain_text("Ana, 20")
+    page.keyboard.press("Escape")
+    expect(words.first).to_be_focused()
+    page.keyboard.press("Space")
+    expect(page.locator("#delete-entry")).to_be_visible()
+    page.locator("#memory-target").fill("Nos gusta la música.")
+    page.keyboard.press("Control+Enter")
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#translation")).to_contain_text("Nos gusta")
+    expect(page.locator("#output")).to_be_focused()
+    words.first.click()
+    page.locator("#delete-entry").press("Enter")
+    expect(page.locator("#keep-entry")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#delete-entry")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.locator("#confirm-delete-entry").press("Enter")
+    expect(words).to_have_count(0)
+    expect(page.locator("#retrieved-note")).to_be_hidden()
+    assert page.inner_text("#translation") not in ("", translation)
+
+
+def test_an_entry_that_is_gone_cant_be_changed(page):
+    entry = {"source": "We sing.", "target": "Cantamos."}
+
+    def look(route):
+        answer = route.fetch().json()
+        (sentence,) = answer["sentences"]
+        word = sentence["text"].split()[0]
+        sentence["retrieved"] = [{"word": word, "position": 0, "share": 0.06, "changed": False, **entry}]
+        route.fulfill(json=answer)
+
+    page.route("**/look", look)
+    page.fill("#source", "We sing today")
+    page.locator("#translation .retrieved").click()
+    expect(page.locator("#memory-problem")).to_have_text("The memory has no such entry.")
+    expect(page.locator("#memory-share")).to_contain_text(
+        "6 % of its probability from this entry. The model alone prefers"
+    )
+    expect(page.locator("#memory-target")).to_have_value("Cantamos.")
+    expect(page.locator("#memory-target")).to_have_attribute("readonly", "")
+    expect(page.locator("#memory-buttons")).to_be_hidden()

@@ -141,6 +141,11 @@ def test_a_server_that_stops_tells_how_many_requests_it_finishes(capsys):
         (["RUN", "--rate-limit", "1/day,2/day"], "is no number of requests per time"),
         (["RUN", "--per-day", "60"], "The option --per-day is now --rate-limit N/day."),
         (["RUN", "--suggestions"], "--suggestions is for --memory"),
+        (["RUN", "--knn"], "--knn is for --memory. Add --memory"),
+        (
+            ["RUN", "--knn", "--memory", "old.tsv", "--engine", "ctranslate2"],
+            "--knn and --engine ctranslate2 do not go",
+        ),
         (["RUN", "--memory", "nowhere.memory"], "nowhere.memory: there is no such memory"),
         (["RUN", "--memory", "old.tmx", "--suggestions"], "old.tmx: can't be added to"),
     ],
@@ -151,6 +156,7 @@ def test_errors_are_one_line(run, arguments, message, monkeypatch, capfd):
 
     monkeypatch.setattr(Listening, "run", fail)
     arguments = [argument.replace("RUN", str(run)) for argument in arguments]
+    Path("old.tsv").write_text("I like soccer.\tMe encanta.\n")
     assert main.run(["serve", *arguments, "--port", str(free_port())]) == 2
     err = capfd.readouterr().err
     assert message in err

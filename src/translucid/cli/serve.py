@@ -10,6 +10,8 @@
 
     translucid serve runs/mine --memory mine.memory --suggestions --terms terms.tsv
 
+    translucid serve runs/mine --memory mine.memory --suggestions --knn
+
     translucid serve runs/m2m 'en-*=runs/opus-mt-en-roa'
 
     translucid serve runs/es-en runs/en-fr runs/fr-en runs/en-es
@@ -22,7 +24,7 @@ from __future__ import annotations
 import re
 import socket
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from translucid.serving.catalog import Catalog
     from translucid.serving.memory import ServerMemory
     from translucid.serving.requests import RequestContext
-    from translucid.serving.server_options import Quota, ServerOptions
+    from translucid.serving.server_options import ApiKey, Quota, ServerOptions
 
 _NONE = "none"
 """The value of `--hosts` and `--origins` that allows no others."""
@@ -121,6 +123,9 @@ class Models(NamedTuple):
     """Translation."""
 
     memory: Annotated[Path | None, Option(help="A translation memory or corpus, for documents and tags.")] = None
+    knn: Annotated[
+        bool, Option("--knn", help="Let similar segments of the memory change the probabilities of words (kNN-MT).")
+    ] = False
     suggestions: Annotated[bool, Option("--suggestions", help="Add suggestions and corrections to the memory.")] = False
     terms: Annotated[Path | None, Option(help="A term list, which translations of the first model apply.")] = None
     device: option.Device = "auto"
@@ -175,20 +180,30 @@ def serve(
     if not re.fullmatch(r"(/[\w.~-]+)*", address.url_prefix, re.ASCII):
         what = f"--url-prefix {address.url_prefix!r} is no beginning of a path"
         raise UserError(what, fix="Write it as /translate-app.")
-    if models.suggestions and models.memory is None:
-        raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
     if models.threads:
         limit_threads(models.threads)
     trusted = trusted_proxies(_split_list(access.proxies))
     options = _server_options(address, access, limits, logs)
+    if models.memory is None and not memory_files(options.api_keys):
+        if models.suggestions:
+            raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
+        if models.knn:
+            raise UserError("--knn is for --memory", fix="Add --memory, or leave --knn out.")
     if logs.log_format == "json":
         Console.log_format = "json"
     # The port is taken before models are loaded, which may take minutes.
     with bound(address.host, address.port) as listener:
         catalog = load(runs, models.device, options, models.engine, models.terms or ())
         release_freed_memory()  # of conversions, which need several times the memory of the model
-        memory = open_memory_of(catalog, models.memory, models.terms, grows=models.suggestions)
-        app = create_app(catalog, options, memory, lambda _: recorded_routes())
+        memory = open_memory_of(catalog, models.memory, models.terms, grows=models.suggestions, knn=models.knn)
+        key_memories: dict[Path, ServerMemory] = {}
+
+        def open_memories(keys: Mapping[str, ApiKey | None]) -> None:
+            for file in memory_files(keys) - key_memories.keys():
+                key_memories[file] = _opened(catalog, file, grows=models.suggestions, knn=models.knn)
+
+        open_memories(options.api_keys)
+        app = create_app(catalog, options, memory, lambda _: recorded_routes(), key_memories)
         _log_requests()
         announce(catalog)
         _warn_if_open(address, options)
@@ -199,7 +214,7 @@ def serve(
         page = f"page and API on {address.url} (documentation on {address.url}docs); Ctrl-C ends it"
         Console(stderr=True).print(page, soft_wrap=True)
         if access.api_keys and not sys.stderr.isatty():
-            _reload_keys_on_sighup(access.api_keys, options)
+            _reload_keys_on_sighup(access.api_keys, options, open_memories)
         _run(app, listener, trusted, behind_proxy=bool(access.proxies))
 
 
@@ -247,22 +262,40 @@ def _warn_if_open(address: Address, options: ServerOptions) -> None:
     Console(stderr=True).print(warning, soft_wrap=True)
 
 
+def memory_files(keys: Mapping[str, ApiKey | None]) -> set[Path]:
+    """Return the files of the translation memories of API keys."""
+    return {key.memory for key in keys.values() if key and key.memory}
+
+
 def open_memory_of(
-    catalog: Catalog, memory: Path | None, terms: Path | None, *, grows: bool = False
+    catalog: Catalog, memory: Path | None, terms: Path | None, *, grows: bool = False, knn: bool = False
 ) -> ServerMemory | None:
-    """Open the memory, if a file is given; clients may add to it if it `grows`.
+    """Open the memory, if a file is given; clients may add to it if it `grows`, and translators retrieve with `knn`.
 
     Raises:
-        UserError: no translator is served that could use the memory or the terms.
+        UserError: no translator is served that could use the memory or the terms, or that could retrieve.
     """
-    from translucid.serving.memory import ServerMemory
-
     for flag, file in (("--terms", terms), ("--memory", memory)):
         if file and not catalog.models:
             raise UserError(f"{flag} is for translators", fix="Leave it out.")
     if memory is None:
         return None
-    return ServerMemory.open(memory, next(iter(catalog)).pair, grows=grows)
+    return _opened(catalog, memory, grows=grows, knn=knn)
+
+
+def _opened(catalog: Catalog, file: Path, *, grows: bool, knn: bool) -> ServerMemory:
+    """Open a memory, and begin to retrieve from it, which loads PyTorch, before the first request."""
+    from translucid.serving.memory import ServerMemory
+
+    if not catalog.models:
+        raise UserError("a memory is for translators", file=file, fix="Leave it out.")
+    memory = ServerMemory.open(file, next(iter(catalog)).pair, grows=grows, knn=knn)
+    for pairs in catalog.models:
+        if all(pairs.find(side, code or "") for side, code in zip(pairs.sides, memory.languages, strict=True)):
+            served = pairs.between(*map(str, memory.languages))
+            if served:
+                memory.retrieving(served.translator)
+    return memory
 
 
 def announce(catalog: Catalog) -> None:
@@ -285,7 +318,9 @@ def _language_list(languages: Collection[str]) -> str:
     return ", ".join(languages) if len(languages) < 4 else f"{len(languages)} languages"
 
 
-def _reload_keys_on_sighup(file: Path, options: ServerOptions) -> None:
+def _reload_keys_on_sighup(
+    file: Path, options: ServerOptions, open_memories: Callable[[Mapping[str, ApiKey | None]], None]
+) -> None:
     """Read the API keys again when the signal SIGHUP arrives; a terminal sends it too, when it closes."""
     import signal
 
@@ -293,7 +328,7 @@ def _reload_keys_on_sighup(file: Path, options: ServerOptions) -> None:
 
     def reload(*_: object) -> None:
         try:
-            reload_keys(options, file)
+            reload_keys(options, file, open_memories)
         except UserError as error:
             Console(stderr=True).print(f"warning: the API keys stay as they were: {error}", soft_wrap=True)
         else:

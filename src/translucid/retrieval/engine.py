@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +51,8 @@ KEPT_KEYS = 1 << 16
 """The number of keys that are kept, 128 MiB for a width of 512; those of the least recently used pairs are dropped."""
 KEPT_SENTENCES = 1 << 12
 """The number of sentences whose similar segments are kept until the memory changes."""
+_SEARCHED: ContextVar[dict[tuple[int, ...], tuple[Pair, ...]] | None] = ContextVar("searched", default=None)
+"""The similar pairs of the sources of the present search, which ends with those that it began with."""
 _ANNOTATION = re.compile(rf"{MATCH}.*|{TERM.target}[^{TERM.end}]*{TERM.end}|{TERM.source}", re.DOTALL)
 _PLACEHOLDER = re.compile(r"⟦\d+⟧")
 
@@ -127,7 +130,12 @@ class RetrievalEngine:
         ):
             numbers = indices if request.numbers is None else [request.numbers[i] for i in indices]
             part = replace(request, sentences=[request.sentences[i] for i in indices], numbers=numbers)
-            for i, nbest in zip(indices, engine.decode(part) if indices else [], strict=True):
+            token = _SEARCHED.set({tuple(request.sentences[i]): pairs[i] for i in indices})
+            try:
+                nbest_lists = engine.decode(part) if indices else []
+            finally:
+                _SEARCHED.reset(token)
+            for i, nbest in zip(indices, nbest_lists, strict=True):
                 results[i] = [replace(hypothesis, retrieved=pairs[i]) for hypothesis in nbest]
         return results
 
@@ -144,10 +152,13 @@ class RetrievalEngine:
             if (change := self.memory.change) != self._change or len(self._pairs) >= KEPT_SENTENCES:
                 self._pairs.clear()
                 self._change = change
-            if key not in self._pairs:
-                matches = self.memory.matches(self._text(ids), MIN_PERCENT, SEGMENTS)
-                self._pairs[key] = tuple(Pair(match.entry.source, match.entry.target) for match in matches)
-            return self._pairs[key]
+            if key in self._pairs:
+                return self._pairs[key]
+            matches = self.memory.matches(self._text(ids), MIN_PERCENT, SEGMENTS)
+            pairs = tuple(Pair(match.entry.source, match.entry.target) for match in matches)
+            if self.memory.change == change:  # otherwise they may be those of either state
+                self._pairs[key] = pairs
+            return pairs
 
     def words(self, pieces: Sequence[Piece], parts: Sequence[Part]) -> list[RetrievedWord]:
         """Return the words of a translation that retrieval has changed or supported; see `retrieved_words`."""
@@ -169,7 +180,8 @@ class RetrievalEngine:
 
     def _look_up(self, sources: Sequence[list[int]]) -> Datastore | None:
         """Return the keys of the pairs that are similar to sources, given by their ids."""
-        return self.datastore(list(map(self.similar, sources)))
+        searched = _SEARCHED.get() or {}
+        return self.datastore([searched.get(tuple(ids)) or self.similar(ids) for ids in sources])
 
     def _text(self, ids: list[int]) -> str:
         """Return the text of a source without what the text pipeline has added: context, terms, near matches.

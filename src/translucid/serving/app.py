@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
@@ -41,13 +41,20 @@ def create_app(
     options: ServerOptions | None = None,
     memory: ServerMemory | None = None,
     lessons: Callable[[RequestContext], APIRouter] | None = None,
+    key_memories: Mapping[Path, ServerMemory] | None = None,
 ) -> FastAPI:
     """Return the application that serves these models, with a translation memory if there is one.
 
-    `lessons` returns the routes of the interactive lessons, if the page is to link to them.
+    Args:
+        catalog: the models.
+        options: the limits of requests and clients.
+        memory: the translation memory of clients whose key has none of its own.
+        lessons: returns the routes of the interactive lessons, if the page is to link to them.
+        key_memories: the translation memories of API keys, by file.
     """
     options = options or ServerOptions()
-    context = RequestContext(catalog, options, RateLimits(options), memory, lessons=lessons is not None)
+    key_memories = {} if key_memories is None else key_memories  # keys that are read later add theirs
+    context = RequestContext(catalog, options, RateLimits(options), memory, key_memories, lessons=lessons is not None)
     jobs = DocumentJobs(context)
     app = FastAPI(
         title="Translucid",

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from itertools import chain, islice, product
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from babel import Locale, UnknownLocaleError
 from babel.core import get_global
@@ -33,6 +33,9 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import Batcher
 from translucid.serving.server_options import ServerOptions
 from translucid.terminology.glossary import Term, read_terms
+
+if TYPE_CHECKING:
+    from translucid.serving.memory import ServerMemory
 
 PAIRS = 64
 """The most recently used language pairs whose translators are cached for each model; each takes some kilobytes."""
@@ -73,6 +76,13 @@ class Served:
     """The usual code."""
     translator: Translator
     batcher: Batcher
+    memory: ServerMemory | None = None
+    """The translation memory of a request's client, if it is of these languages (`RequestTask.with_memory`)."""
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether the translator retrieves from the memory in the decoder."""
+        return self.translator.retrieval is not None
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,9 @@ class ServedPivot:
     name: str
     """The name of both models on the page."""
     translator: PivotTranslator
+    memory: ServerMemory | None = None
+    """As in `Served`; neither model translates between its languages, so that they retrieve nothing."""
+    retrieves = False
 
     @property
     def source(self) -> str:

@@ -650,10 +650,11 @@ def needs_no_translation(catalog: Catalog, source: str, target: str) -> bool:
     return source == target and source in catalog.languages
 
 
-def served_with_terms(catalog: Catalog, job: Job) -> AnyServed:
-    """Return the translator of a document whose language is known, with its terms."""
+def served_for(context: RequestContext, job: Job) -> AnyServed:
+    """Return the translator of a document whose language is known, with its client's memory and its terms."""
     assert job.source is not None
-    return with_terminology(catalog.find(job.source, job.target, job.model), job.terms)
+    served = context.catalog.find(job.source, job.target, job.model)
+    return with_terminology(context.with_memory(served, job.client), job.terms)
 
 
 def _refuse_large(segments: Sequence[Segment], name: str) -> None:
@@ -667,7 +668,7 @@ def _refuse_large(segments: Sequence[Segment], name: str) -> None:
 
 def _translate(context: RequestContext, job: Job, segments: Sequence[Segment], numbers: list[int]) -> None:
     """Translate the segments of these numbers in small parts, and store each part."""
-    served = served_with_terms(context.catalog, job)
+    served = served_for(context, job)
     lengths = list(map(_length, segments))
     job.done = len(segments) - len(numbers)
     job.characters_done = job.characters - sum(lengths[i] for i in numbers)
@@ -678,7 +679,7 @@ def _translate(context: RequestContext, job: Job, segments: Sequence[Segment], n
         started = time.monotonic()
         sources = [all_sources[i] for i in chunk]
         context.usage.count(f"{served.source}-{served.target}", [source.text.text for source in sources])
-        results = zip(chunk, translated(context, served, sources), strict=True)
+        results = zip(chunk, translated(served, sources), strict=True)
         job.files.store([(i, target.within(segments[i].longest)) for i, target in results])
         job.done += len(chunk)
         job.characters_done += sum(lengths[i] for i in chunk)

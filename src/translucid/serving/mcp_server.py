@@ -114,7 +114,7 @@ class AgentTools:
             return [result]
 
         ((code, _),), (translation,) = await translate_from_any(
-            self.context.catalog,
+            task,
             [text],
             source_code,
             target_code,
@@ -167,7 +167,7 @@ class AgentTools:
         require_pytorch("looking at attention")
         self._check_length(text, MAX_INSPECTED)
         task, served = self._task(), await self._served(text, source, target)
-        (layout,), _ = await split_texts(self.context, served, [text])
+        (layout,), _ = await split_texts(served, [text])
         translations: list[Any] = []
         if layout.sentences:
             task.count(served, layout.sentences)
@@ -230,7 +230,7 @@ class AgentTools:
         if source_code is None:
             candidates = catalog.sources(target_code)
             ((source_code, _),) = await run_in_threadpool(detect_sources, [text], candidates)
-        return catalog.find(source_code, target_code)
+        return self._task().with_memory(catalog.find(source_code, target_code))
 
     def _codes(self, source: str, target: str) -> tuple[str | None, str]:
         """Return our codes of two languages, given their codes or English names; no source if it is `auto` or empty."""

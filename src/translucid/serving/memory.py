@@ -9,10 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from cachetools import LRUCache
 
 from bitext.languages import Languages, same_language
 from bitext.memory.database import ENDING, MemoryBusyError, is_database
@@ -23,16 +26,26 @@ from translucid.ground.errors import UserError
 from translucid.memory.opening import open_memory
 from translucid.serving.edge.failures import ApiError, ServerError
 
+if TYPE_CHECKING:
+    from translucid.api.translator import Translator
+
 Result = TypeVar("Result")
 
 MOST = 1_000_000
 """The number of entries at which a memory accepts no more from clients."""
 PENDING = 64
 """The maximum number of additions that wait to be written; further ones are refused with 503."""
+RETRIEVING = 4
+"""The most recently used translators that retrieve from a memory; each keeps up to 65,536 states of the decoder."""
 READ_SECONDS, WRITE_SECONDS = 0.5, 2.0
 """The seconds for which a reader and a writer wait for another program that has locked the file."""
+UNREADABLE = -2
+"""The number of the latest change of a memory that can't be read; no memory has it."""
 PAUSE = 10.0
 """The seconds until the next attempt after a memory could not be read."""
+
+NO_ENTRY = "The memory has no such entry"
+"""The message for a text without an entry."""
 
 log = logging.getLogger("translucid.serving")
 
@@ -55,6 +68,11 @@ class OptionalMemory(TranslationMemory):
         """Return the fuzzy matches of a text; none while the memory can't be read."""
         return self._unless_unreadable(lambda: super(OptionalMemory, self).matches(text, min_percent, limit), [])
 
+    @property
+    def change(self) -> int:
+        """The number of the latest change; that is another one while the memory can't be read."""
+        return self._unless_unreadable(lambda: super(OptionalMemory, self).change, UNREADABLE)
+
     def _unless_unreadable(self, look_up: Callable[[], Result], default: Result) -> Result:
         if time.monotonic() < self._pause_until:
             return default
@@ -69,21 +87,32 @@ class OptionalMemory(TranslationMemory):
 class ServerMemory:
     """A memory of one language pair."""
 
-    def __init__(self, memory: OptionalMemory, languages: Languages, writer: TranslationMemory | None = None) -> None:
+    def __init__(
+        self,
+        memory: OptionalMemory,
+        languages: Languages,
+        writer: TranslationMemory | None = None,
+        *,
+        knn: bool = False,
+    ) -> None:
         """Store an open memory; `open` is the usual way to get one.
 
         Args:
             memory: the memory for look-up.
             languages: the languages of its entries.
             writer: the same memory, opened for writing, if clients may add to it.
+            knn: whether translators retrieve from it in the decoder.
         """
         self.memory, self.languages, self._writer = memory, languages, writer
-        self._recall = Recall(memory)
+        self.recall = Recall(memory)
+        self.knn = knn
+        self._retrieving: LRUCache[Translator, Translator] = LRUCache(RETRIEVING)
+        self._retrieving_lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "memory")  # one writer at a time, which may wait for other programs
         self._pending = threading.BoundedSemaphore(PENDING)
 
     @classmethod
-    def open(cls, file: Path, languages: Languages, *, grows: bool) -> Self:
+    def open(cls, file: Path, languages: Languages, *, grows: bool, knn: bool = False) -> Self:
         """Open a memory.
 
         Args:
@@ -91,6 +120,7 @@ class ServerMemory:
                 is created if it does not exist.
             languages: the languages of the server's first translator, for a memory that names none.
             grows: whether clients may add to it.
+            knn: whether translators retrieve from it in the decoder.
 
         Raises:
             UserError: the file is no memory, or can't be opened.
@@ -108,16 +138,40 @@ class ServerMemory:
         if writer is not None and memory_languages == (None, None):  # a new memory
             notes = {"source language": languages[0], "target language": languages[1]}
             writer.note({name: code for name, code in notes.items() if code})
-        return cls(memory, (memory_languages[0] or languages[0], memory_languages[1] or languages[1]), writer)
+        languages = memory_languages[0] or languages[0], memory_languages[1] or languages[1]
+        return cls(memory, languages, writer, knn=knn)
 
     @property
     def grows(self) -> bool:
         """Whether clients may add to the memory."""
         return self._writer is not None
 
-    def recall(self, source: str, target: str) -> Recall | None:
-        """Return the memory for a language pair, if it is of these languages."""
-        return self._recall if self._has(source, target) else None
+    def retrieving(self, translator: Translator) -> Translator:
+        """Return a translator between its languages that retrieves from it, if translators do.
+
+        It is the same one for all requests, so that they share batches, and one for each memory, so that no translation
+        depends on another memory.
+
+        Raises:
+            UserError: the translator can't retrieve.
+        """
+        if not self.knn:
+            return translator
+        with self._retrieving_lock:
+            if translator not in self._retrieving:
+                self._retrieving[translator] = translator.with_knn(self.memory)
+            return self._retrieving[translator]
+
+    def entry(self, source: str, target: str, text: str) -> Match:
+        """Return the entry of a text.
+
+        Raises:
+            ApiError: 404, there is none.
+        """
+        match = self.memory.exact(text) if self.is_between(source, target) else None
+        if match is None:
+            raise ApiError(404, NO_ENTRY)
+        return match
 
     def add(self, source: str, target: str, pairs: Sequence[Pair], who: str) -> Future[None]:
         """Add pairs to the memory in the writer's thread.
@@ -136,19 +190,23 @@ class ServerMemory:
             ApiError: 403, the memory does not grow; 400, it is of other languages, or can't store a pair; 503, too many
                 additions wait.
         """
-        if self._writer is None:
-            raise ApiError(403, "Suggestions are disabled on this server.")
-        if not self._has(source, target):
-            direction = " to ".join(map(str, self.languages))
-            raise ApiError(400, f"Invalid request: suggestions are taken from {direction}")
+        writer = self._writer_for(source, target)
         if len(pairs) == 1 and (match := UNWRITABLE.search("".join(pairs[0]))):
             name = f"U+{ord(match[0]):04X}"
             raise ApiError(400, f"Invalid request: a suggestion has the character {name}, which no file can hold")
-        if not self._pending.acquire(blocking=False):
-            raise ApiError(503, "Too many suggestions are waiting, please come again", retry_after=10)
-        future = self._thread.submit(self._add, self._writer, pairs, who)
-        future.add_done_callback(lambda _: self._pending.release())
-        return future
+        return self._submit(lambda: self._add(writer, pairs, who))
+
+    def remove(self, source: str, target: str, text: str) -> Future[None]:
+        """Remove the entry of a text in the writer's thread.
+
+        Returns:
+            A future that ends when it is removed, or fails with an ApiError: 404, there is none; or as `add`.
+
+        Raises:
+            ApiError: as `add`.
+        """
+        writer = self._writer_for(source, target)
+        return self._submit(lambda: self._remove(writer, text))
 
     def close(self) -> None:
         """Write all additions that wait, and close the file."""
@@ -157,23 +215,53 @@ class ServerMemory:
         if self._writer is not None:
             self._writer.close()
 
+    def _writer_for(self, source: str, target: str) -> TranslationMemory:
+        """Return the memory to write to, if clients may change it, and it is of these languages."""
+        if self._writer is None:
+            raise ApiError(403, "Suggestions are disabled on this server.")
+        if not self.is_between(source, target):
+            direction = " to ".join(map(str, self.languages))
+            raise ApiError(400, f"Invalid request: suggestions are taken from {direction}")
+        return self._writer
+
+    def _submit(self, work: Callable[[], None]) -> Future[None]:
+        """Write in the writer's thread."""
+        if not self._pending.acquire(blocking=False):
+            raise ApiError(503, "Too many suggestions are waiting, please come again", retry_after=10)
+        future = self._thread.submit(work)
+        future.add_done_callback(lambda _: self._pending.release())
+        return future
+
     def _add(self, writer: TranslationMemory, pairs: Sequence[Pair], who: str) -> None:
-        try:
+        with _as_api_errors():
             if len(writer) >= MOST:
                 raise ApiError(403, "No more suggestions are taken: the memory is full")
             skipped = writer.add(pairs, who).skipped
-        except MemoryBusyError as error:
-            log.warning("a suggestion was not taken: %s", error)
-            message = "Another program is writing to the translation memory, please come again"
-            raise ApiError(503, message, retry_after=30) from error
-        except UserError as error:
-            raise ServerError(str(error)) from error
         if skipped == len(pairs):
             raise ApiError(400, "Invalid request: a suggestion has two texts of some thousand characters at most")
 
-    def _has(self, source: str, target: str) -> bool:
+    def _remove(self, writer: TranslationMemory, text: str) -> None:
+        with _as_api_errors():
+            if writer.exact(text) is None:
+                raise ApiError(404, NO_ENTRY)
+            writer.remove([text])
+
+    def is_between(self, source: str, target: str) -> bool:
         """Return whether the memory is of these languages; one that names no languages is of all."""
         for language, code in zip(self.languages, (source, target), strict=True):
             if language is not None and not same_language(language, code):
                 return False
         return True
+
+
+@contextmanager
+def _as_api_errors() -> Iterator[None]:
+    """Within the context, turn errors of a writer into those of a server."""
+    try:
+        yield
+    except MemoryBusyError as error:
+        log.warning("a suggestion was not taken: %s", error)
+        message = "Another program is writing to the translation memory, please come again"
+        raise ApiError(503, message, retry_after=30) from error
+    except UserError as error:
+        raise ServerError(str(error)) from error

@@ -8,7 +8,8 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args
 from urllib.parse import parse_qs
@@ -37,7 +38,7 @@ from starlette.types import Scope
 
 from bitext.cancellation import Cancelled
 from translucid.kernels.machine import has_pytorch
-from translucid.serving.catalog import AnyServed, Catalog
+from translucid.serving.catalog import AnyServed, Catalog, Served
 from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.live_sessions import LiveSessions
@@ -361,6 +362,9 @@ class RequestContext:
     options: ServerOptions
     rate_limits: RateLimits
     memory: ServerMemory | None = None
+    """The translation memory of clients whose key has none of its own."""
+    key_memories: Mapping[Path, ServerMemory] = field(default_factory=dict)
+    """Those of API keys, by file."""
     lessons: bool = False
     """Whether the server has the interactive lessons."""
     bodies: Bodies = field(default_factory=Bodies)
@@ -372,8 +376,32 @@ class RequestContext:
         """Finish all work, then close the memory, which work uses until its end."""
         self.catalog.close()
         self.worker_pool.close()
-        if self.memory:
-            self.memory.close()
+        for memory in self.all_memories:
+            memory.close()
+
+    @property
+    def all_memories(self) -> list[ServerMemory]:
+        """All open memories."""
+        return [memory for memory in (self.memory, *self.key_memories.values()) if memory]
+
+    def memory_of(self, client: str) -> ServerMemory | None:
+        """Return the translation memory of a client: that of its key, or else the server's."""
+        kind, _, key = client.partition(" ")
+        if kind != "key":
+            return self.memory
+        if key not in self.options.api_keys:  # it has been removed since the client's document was sent
+            return None
+        settings = self.options.api_keys[key]
+        return self.key_memories[settings.memory] if settings and settings.memory else self.memory
+
+    def with_memory(self, served: AnyServed, client: str) -> AnyServed:
+        """Return a translator with the translation memory of a client, which it may retrieve from in the decoder."""
+        memory = self.memory_of(client)
+        if memory is None or not memory.is_between(served.source, served.target):
+            return served
+        if isinstance(served, Served):
+            return replace(served, memory=memory, translator=memory.retrieving(served.translator))
+        return replace(served, memory=memory)
 
 
 class RequestTask(Task):
@@ -395,6 +423,10 @@ class RequestTask(Task):
         self.context.usage.count(pair, texts)
         if self.request:
             self.request.scope.setdefault(WORK, Counter())[pair] += sum(map(len, texts))
+
+    def with_memory(self, served: AnyServed) -> AnyServed:
+        """Return a translator with the client's translation memory."""
+        return self.context.with_memory(served, self.client)
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Do a part of the work in the worker pool, and wait for its result; raises the errors of `result`."""

@@ -25,6 +25,7 @@ from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.requests import Fields, Handlers, RequestContext
 from translucid.serving.routes.editing import Editing
+from translucid.serving.routes.memory_entries import MemoryEntries
 
 Schema = dict[str, Any]
 Handler = Callable[..., Any]
@@ -101,6 +102,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, dict[str
     libre, deepl, editing = LibreTranslate(context, jobs), DeepL(context), Editing(context, jobs)
     documents, glossaries = DeepLDocuments(deepl, jobs), DeepLGlossaries(deepl)
     multilingual = DeepLMultilingualGlossaries(deepl)
+    entries = MemoryEntries(context)
     listing, reading_tools = ListingRoutes(context), ReadingTools(context)
     return {
         "translation": {
@@ -152,6 +154,10 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, dict[str
             "PUT /documents/{key}/segments/{number}": editing.accept,
             "POST /documents/{key}/accept": editing.accept_several,
             "GET /documents/{key}/segments/{number}/hints": editing.hints,
+        },
+        "translation memory": {
+            "POST /memory/entry": entries.entry,
+            "POST /memory/remove": entries.remove,
         },
         "looking inside": {
             "GET /models": listing.models,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -44,6 +44,8 @@ class ApiKey:
     """The key's own quota, if it has one."""
     name: str = ""
     """The name in the log, where the key itself must not appear."""
+    memory: Path | None = None
+    """The translation memory of its clients, which nobody else uses; by default that of the server."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,12 @@ class ServerOptions:
     """The beginning of all paths, such as `/translate-app`."""
 
 
-_SETTINGS = {"name": r"[\w.@-]{1,50}", "per-minute": "[0-9]{1,9}", "per-day": "[0-9]{1,9}"}
+_SETTINGS = {"name": r"[\w.@-]{1,50}", "memory": r"\S+", "per-minute": "[0-9]{1,9}", "per-day": "[0-9]{1,9}"}
 """The settings of a key by name, with patterns of their values."""
 
 
 def read_keys(file: Path, default_quota: Quota | None = None) -> dict[str, ApiKey]:
-    """Read API keys: one a line, `KEY` or `KEY name=office per-minute=60 per-day=1000`; lines with # are comments.
+    """Read API keys: one a line, `KEY` or `KEY name=office per-minute=60 memory=office.memory`; # begins a comment.
 
     Args:
         file: the file of keys.
@@ -117,22 +119,31 @@ def read_keys(file: Path, default_quota: Quota | None = None) -> dict[str, ApiKe
                 fix = "Write KEY, or KEY name=office per-minute=60 per-day=1000."
                 raise UserError("is no API key with its limits", file=file, line=number, fix=fix)
             settings[name] = value
-        name = settings.pop("name", "")
+        name, memory = settings.pop("name", ""), settings.pop("memory", None)
         per_minute = int(settings.get("per-minute", default_quota.per_minute))
         quota = Quota(per_minute, int(settings.get("per-day", default_quota.per_day)))
-        keys[words[0]] = ApiKey(quota if settings else None, name)
+        keys[words[0]] = ApiKey(quota if settings else None, name, Path(memory) if memory else None)
     if not keys:
         raise UserError("holds no API key", file=file, fix="Write one a line.")
     return keys
 
 
-def reload_keys(options: ServerOptions, file: Path) -> None:
+def reload_keys(
+    options: ServerOptions, file: Path, prepare: Callable[[Mapping[str, ApiKey]], None] | None = None
+) -> None:
     """Replace the API keys of a running server by those of the file.
 
+    Args:
+        options: the options of the server.
+        file: the file of keys.
+        prepare: opens the memories of keys before these are used.
+
     Raises:
-        UserError: as `read_keys`; the keys stay as they were.
+        UserError: as `read_keys` and `prepare`; the keys stay as they were.
     """
     keys = read_keys(file, options.quota)
+    if prepare:
+        prepare(keys)
     assert isinstance(options.api_keys, dict)
     # Without any keys, even for a moment, the server would be open to all.
     options.api_keys.update(keys)

@@ -23,17 +23,17 @@ from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_fragment import Elements, XmlFragment
 from bitext.languages import short_code
-from bitext.memory.translation_memory import Recall
 from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator, complete_alternatives
+from translucid.api.translation import RetrievedWord, Translation
 from translucid.data.document_context import Source, lines_before
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.ground.errors import UserError
-from translucid.serving.catalog import AnyServed, Catalog, ServedPivot
+from translucid.serving.catalog import AnyServed, ServedPivot
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import as_server_errors, in_chunks, options_for, translate
-from translucid.serving.requests import RequestContext, RequestTask, off_the_loop
+from translucid.serving.requests import RequestTask, off_the_loop
 from translucid.terminology.matching import missing_terms
 
 LONGEST = 2000
@@ -203,11 +203,10 @@ def term_warnings(served: AnyServed, texts: Sequence[str], translations: Sequenc
     return warnings
 
 
-def translated(
-    context: RequestContext, served: AnyServed, sources: Iterable[Source[TaggedText]], nbest: int = 1
-) -> Iterator[Target]:
+def translated(served: AnyServed, sources: Iterable[Source[TaggedText]], nbest: int = 1) -> Iterator[Target]:
     """Translate texts with tags, in small parts, between which other requests may have their turn."""
-    segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), _recall(context, served))
+    recall = served.memory.recall if served.memory else None
+    segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), recall)
     for chunk in in_chunks(sources, lambda source: len(source.text.text)):
         between_steps()
         with as_server_errors():
@@ -215,14 +214,7 @@ def translated(
         yield from targets
 
 
-def _recall(context: RequestContext, served: AnyServed) -> Recall | None:
-    """Return the server's translation memory if it is of a translator's languages."""
-    return context.memory.recall(served.source, served.target) if context.memory else None
-
-
-def fill(
-    context: RequestContext, served: AnyServed, documents: Sequence[Document], text_before: str = ""
-) -> list[TextTranslation]:
+def fill(served: AnyServed, documents: Sequence[Document], text_before: str = "") -> list[TextTranslation]:
     """Translate short documents, such as HTML or XML of a request; called in the worker pool.
 
     `text_before`: the text before each document, for a run with document context.
@@ -231,7 +223,7 @@ def fill(
     for document in documents:
         sources += segment_sources(served, document.segments, text_before)
     # Together, so that documents of one sentence share batches.
-    targets = translated(context, served, sources)
+    targets = translated(served, sources)
     filled = []
     for document in documents:
         document_targets = list(islice(targets, len(document.segments)))
@@ -253,17 +245,17 @@ class TextTranslation(NamedTuple):
     confidence: float | None = None
     """The lowest confidence of a sentence, if there are any: if requested, and the run has a quality estimator."""
     origin: Origin = "model"
+    retrieved: Sequence[RetrievedWord] = ()
+    """The words that the memory has changed or supported, if the translator retrieves."""
 
 
-async def split_texts(
-    context: RequestContext, served: AnyServed, texts: Sequence[str]
-) -> tuple[list[Layout], dict[str, str]]:
-    """Split texts into sentences, and look these up in the server's translation memory: exact matches only.
+async def split_texts(served: AnyServed, texts: Sequence[str]) -> tuple[list[Layout], dict[str, str]]:
+    """Split texts into sentences, and look these up in the client's translation memory: exact matches only.
 
     A text or a line that the memory has as a whole is not split. Returns the texts, and the translations of sentences
     that the memory has.
     """
-    recall = _recall(context, served)
+    recall = served.memory.recall if served.memory else None
     known_translations: dict[str, str] = {}
 
     def look_up(passage: str) -> bool:
@@ -294,7 +286,7 @@ async def translate_texts(
 ) -> list[TextTranslation]:
     """Return the translation of each text, with this many different alternatives if there are, and its confidence.
 
-    Exact matches of the server's translation memory come first; the model's translations are alternatives to them. A
+    Exact matches of the client's translation memory come first; the model's translations are alternatives to them. A
     run with document context reads the `context` before each text.
 
     Raises:
@@ -302,7 +294,7 @@ async def translate_texts(
         ClientLeft: the client has disconnected.
     """
     task.count(served, texts)
-    layouts, known_translations = await split_texts(task.context, served, texts)
+    layouts, known_translations = await split_texts(served, texts)
     sentences = sentences_of(served, layouts, context)
     to_translate = sentences
     if not alternatives:
@@ -332,14 +324,25 @@ async def _translate_sentences(
     retranslated: list[Target] = []
     if incomplete:
         retry_sources = [sources[i] for i in incomplete]
-        retranslated = await task.run(lambda: list(translated(task.context, served, retry_sources, alternatives + 1)))
+        retranslated = await task.run(lambda: list(translated(served, retry_sources, alternatives + 1)))
     confidences: list[float | None] = [None] * len(translations)
     if with_confidence:
         confidences = await task.run(lambda: _confidences(served.translator, translations))
-    results = list(map(TextTranslation, complete, confidences))
+    retrieved: list[Sequence[RetrievedWord]] = [()] * len(translations)
+    if served.retrieves:
+        retrieved = await task.run(lambda: list(map(_retrieved, translations)))
+    results = [
+        TextTranslation(versions, confidence, retrieved=words)
+        for versions, confidence, words in zip(complete, confidences, retrieved, strict=True)
+    ]
     for i, target in zip(incomplete, retranslated, strict=True):
         results[i] = _from_target(target, complete[i])
     return results
+
+
+def _retrieved(translation: AnyTranslation) -> Sequence[RetrievedWord]:
+    between_steps()
+    return translation.retrieved if isinstance(translation, Translation) else ()
 
 
 def _confidences(translator: AnyTranslator, translations: Sequence[AnyTranslation]) -> list[float | None]:
@@ -384,8 +387,20 @@ def _filled(
         for rank in range(alternatives + 1):
             versions[layout.fill([_version(sentence, rank) for sentence in text_sentences])] = None
         confidence = _lowest(sentence.confidence for sentence in text_sentences)
-        results.append(TextTranslation(list(versions), confidence, _origin(row.origin for row in text_sentences)))
+        origin, retrieved = _origin(row.origin for row in text_sentences), _retrieved_in(layout, text_sentences)
+        results.append(TextTranslation(list(versions), confidence, origin, retrieved))
     return results
+
+
+def _retrieved_in(layout: Layout, sentences: Sequence[TextTranslation]) -> list[RetrievedWord]:
+    """Return the words of a text that the memory has changed or supported, with their positions in the text."""
+    words, text = [], ""
+    for space, sentence in zip(layout.between, sentences, strict=False):
+        text += space
+        first = len(f"{text}x".split()) - 1  # without white space before it, a sentence continues a word
+        words += [word._replace(position=first + word.position) for word in sentence.retrieved]
+        text += sentence.versions[0]
+    return words
 
 
 def _lowest(confidences: Iterable[float | None]) -> float | None:
@@ -428,7 +443,7 @@ async def translate_tagged(
         return read_document("text.html", BOM_UTF8 + text.encode(), (served.source, served.target))
 
     task.count(served, texts)
-    return await task.run(lambda: fill(task.context, served, list(map(read, texts)), context))
+    return await task.run(lambda: fill(served, list(map(read, texts)), context))
 
 
 def _fragment(text: str, elements: Elements) -> XmlFragment:
@@ -479,7 +494,7 @@ def detect_sources(texts: Sequence[str], languages: Sequence[str]) -> list[tuple
 
 
 async def translate_from_any(
-    catalog: Catalog,
+    task: RequestTask,
     texts: Sequence[str],
     source: str | None,
     target: str,
@@ -491,7 +506,7 @@ async def translate_from_any(
     The languages are those of `detect_sources`; a source that is given has 100 percent.
 
     Args:
-        catalog: the served models.
+        task: the task of the request.
         texts: the texts.
         source: the language of all texts; that of each text is detected if None.
         target: the target language.
@@ -501,6 +516,7 @@ async def translate_from_any(
     Raises:
         ApiError: 400, no model translates from a language to the target.
     """
+    catalog = task.context.catalog
     if source is None:
         languages = await run_in_threadpool(detect_sources, texts, catalog.candidates(target))
     else:
@@ -510,7 +526,7 @@ async def translate_from_any(
     async def translate_language(code: str, batch: list[str]) -> list[Result]:
         if code == target and code in catalog.languages:
             return [unchanged(text) for text in batch]
-        return await translate(catalog.find(code, target), batch)
+        return await translate(task.with_memory(catalog.find(code, target)), batch)
 
     return languages, await by_language(texts, codes, translate_language)
 

@@ -513,8 +513,7 @@ class DeepL(Handlers):
                 warnings.update(await task.run(lambda: term_warnings(served, batch, translations)))
             return translations
 
-        catalog = self.context.catalog
-        languages, translations = await translate_from_any(catalog, texts, source, target, translate_batch, str)
+        languages, translations = await translate_from_any(task, texts, source, target, translate_batch, str)
         self.character_counts[task.client] = self.character_counts.get(task.client, 0) + sum(map(len, texts))
         rows = []
         for text, (code, _), translation in zip(texts, languages, translations, strict=True):

@@ -87,7 +87,7 @@ class SuggestFields(Fields):
     @classmethod
     def of(cls, values: dict[str, Any], context: RequestContext) -> Self:
         """Return the fields with these values, if the server takes suggestions."""
-        if context.memory is None:
+        if not context.all_memories:
             raise ApiError(403, "Suggestions are disabled on this server.")
         return super().of(values, context)
 
@@ -123,7 +123,7 @@ class LibreTranslate(Handlers):
     async def translate(self, call: Call[TranslateFields]) -> JSONResponse:
         """Translate a text or a list of texts."""
         fields, task = call.fields, call.task
-        (texts, is_list), catalog = fields.q, self.context.catalog
+        texts, is_list = fields.q
         source = None if fields.source == "auto" else fields.source
         alternatives = at_most("alternatives", fields.alternatives, self.context.options.alternatives)
         if fields.session:
@@ -140,7 +140,7 @@ class LibreTranslate(Handlers):
         def unchanged(text: str) -> _Translated:
             return TextTranslation([text]), None
 
-        languages, results = await translate_from_any(catalog, texts, source, fields.target, translate, unchanged)
+        languages, results = await translate_from_any(task, texts, source, fields.target, translate, unchanged)
         translations, pivots = [text for text, _ in results], [pivot for _, pivot in results]
         answer: dict[str, Any] = {}
         if source is None:
@@ -151,8 +151,11 @@ class LibreTranslate(Handlers):
             columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
         if any(pivots):
             columns["pivot"] = pivots
-        if self.context.memory:
+        memory = self.context.memory_of(task.client)
+        if memory:
             columns["origin"] = [text.origin for text in translations]
+        if memory and memory.knn:
+            columns["retrieved"] = [[word.record() for word in text.retrieved] for text in translations]
         if alternatives:
             columns["alternatives"] = [text.versions[1:] for text in translations]
         for name, values in columns.items():
@@ -195,8 +198,9 @@ class LibreTranslate(Handlers):
 
     async def suggest(self, call: Call[SuggestFields]) -> JSONResponse:
         """Add a better translation (s) of a text (q) to the translation memory, if the server has one that grows."""
-        fields, memory = call.fields, self.context.memory
-        assert memory is not None  # otherwise the fields are refused
+        fields, memory = call.fields, self.context.memory_of(call.task.client)
+        if memory is None:
+            raise ApiError(403, "Suggestions are disabled on this server.")
         pairs = suggested_pairs(fields.q, fields.s)
         await call.task.result(memory.add(fields.source, fields.target, pairs, SUGGESTED))
         return JSONResponse({"success": True})
@@ -237,7 +241,7 @@ class LibreTranslate(Handlers):
                 "language": language,
                 "lessons": self.context.lessons,
                 "sections": _sections(),
-                "suggestions": bool(self.context.memory and self.context.memory.grows),
+                "suggestions": any(memory.grows for memory in self.context.all_memories),
                 "supportedFilesFormat": list(chain.from_iterable(kind.endings for kind in KINDS)),
             }
         )

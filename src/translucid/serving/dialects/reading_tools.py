@@ -110,7 +110,7 @@ class ReadingTools(Handlers):
             return [result.versions for result in results]
 
         ((code, _),), ((best, *alternatives),) = await translate_from_any(
-            catalog, [fields.text], source, target, translate, lambda unchanged: [unchanged]
+            task, [fields.text], source, target, translate, lambda unchanged: [unchanged]
         )
         answer: dict[str, Any] = {"code": 200, "id": secrets.randbelow(10**10), "data": best}
         answer |= {"alternatives": alternatives, "source_lang": code.upper(), "target_lang": fields.target_lang.upper()}
@@ -121,7 +121,7 @@ class ReadingTools(Handlers):
         translate, catalog = partial(_translate_paragraphs, call.task), self.context.catalog
         source, target = catalog.usual_codes(call.fields.source_lang, call.fields.target_lang)
         languages, translations = await translate_from_any(
-            catalog, call.fields.text_list.texts, source, target, translate, str
+            call.task, call.fields.text_list.texts, source, target, translate, str
         )
         rows = []
         for (code, _), translation in zip(languages, translations, strict=True):
@@ -142,7 +142,7 @@ class ReadingTools(Handlers):
             return [result.versions[0] for result in results]
 
         # Each line by itself: hcfy expects as many results as the text has lines.
-        _, translations = await translate_from_any(catalog, text.split("\n"), source, target, translate, str)
+        _, translations = await translate_from_any(call.task, text.split("\n"), source, target, translate, str)
         return JSONResponse({"text": text, "from": _name_of(source), "to": _name_of(target), "result": translations})
 
 

@@ -1,8 +1,10 @@
-// Marks in the translation: words with low probability, sentences with low confidence, and text from the translation memory.
+// Marks in the translation: words with low probability or from an earlier sentence, sentences with low confidence, and text from the
+// translation memory.
 
 import { element } from "./elements.js";
 import { LOW_PROBABILITY } from "./word_chips.js";
 
+const retrievedWords = new WeakMap(); // the words of the memory by their elements
 export const LOW_CONFIDENCE = 0.5; // translations with a lower confidence are marked
 const formatShare = (share) => `${Math.round(100 * share)} %`;
 
@@ -33,7 +35,17 @@ export function warningTexts({ sentences }) {
 
 // Return whether a response has words to mark, so that the page must explain the mark.
 export function hasLowProbabilityWords({ sentences }) {
-  return sentences.some((sentence) => wordsOf(sentence).some(isMarked));
+  return sentences.some((sentence) => marksOf(sentence).some(({ retrieved }) => !retrieved));
+}
+
+// Return whether a response has words that the memory has decided.
+export function hasRetrievedWords({ sentences }) {
+  return sentences.some(({ retrieved }) => retrieved?.length > 0);
+}
+
+// Return the word that the memory has decided at an element of a translation: word, share, changed, source, target; or undefined.
+export function retrievedWordOf(node) {
+  return retrievedWords.get(node);
 }
 
 function hasLowConfidence({ confidence }) {
@@ -63,20 +75,48 @@ function isMarked({ word, probability }) {
   return Boolean(word) && probability < LOW_PROBABILITY;
 }
 
-// Return the nodes of a sentence: texts, and elements around the marked words.
-function sentenceNodes(sentence) {
+// Return the marks of a sentence in order, { start, end, title }; those of words that the memory has decided have it as `retrieved`.
+// Such a word is not marked for its probability, which is that of the model without the memory.
+function marksOf(sentence) {
   const { text } = sentence;
-  const nodes = [];
-  let endOfNodes = 0; // the text up to here is in `nodes`
+  const spaced = [...text.matchAll(/\S+/g)];
+  const marks = [];
+  for (const retrieved of sentence.retrieved ?? []) {
+    const { 0: word, index: start } = spaced[retrieved.position] ?? [""];
+    if (word !== retrieved.word) continue;
+    const title = `${formatShare(retrieved.share)} from “${retrieved.source}” → “${retrieved.target}”`;
+    marks.push({ start, end: start + word.length, title, retrieved });
+  }
+  const isRetrieved = (start, end) => marks.some((mark) => mark.retrieved && start < mark.end && mark.start < end);
   let searchStart = 0;
   for (const word of wordsOf(sentence)) {
     const start = word.word ? text.indexOf(word.word, searchStart) : -1;
     if (start < 0) continue;
     searchStart = start + word.word.length;
-    if (!isMarked(word)) continue;
-    const title = `probability ${formatShare(word.probability)}`;
-    nodes.push(text.slice(endOfNodes, start), element("span", { className: "unsure", textContent: word.word, title }));
-    endOfNodes = searchStart;
+    if (!isMarked(word) || isRetrieved(start, searchStart)) continue;
+    marks.push({ start, end: searchStart, title: `probability ${formatShare(word.probability)}` });
+  }
+  return marks.sort((a, b) => a.start - b.start);
+}
+
+// Return the nodes of a sentence: texts, and elements around the marked words.
+function sentenceNodes(sentence) {
+  const { text } = sentence;
+  const nodes = [];
+  let endOfNodes = 0; // the text up to here is in `nodes`
+  for (const mark of marksOf(sentence)) {
+    nodes.push(text.slice(endOfNodes, mark.start), markElement(text.slice(mark.start, mark.end), mark));
+    endOfNodes = mark.end;
   }
   return [...nodes, text.slice(endOfNodes)];
+}
+
+function markElement(textContent, { title, retrieved }) {
+  if (!retrieved) return element("span", { className: "unsure", textContent, title });
+  // Not a button element, whose text browsers do not select.
+  const className = retrieved.changed ? "retrieved changed" : "retrieved";
+  const marked = element("span", { className, textContent, title, role: "button", tabIndex: 0 });
+  marked.setAttribute("aria-haspopup", "dialog");
+  retrievedWords.set(marked, retrieved);
+  return marked;
 }

@@ -7,13 +7,16 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "clear"
     | "clear-history"
     | "confirm-accept-all"
+    | "confirm-delete-entry"
     | "copy-caption"
     | "copy-link"
     | "copy-translation"
     | "delete-document"
+    | "delete-entry"
     | "download-without-edits"
     | "generate"
     | "improve"
+    | "keep-entry"
     | "next-segments"
     | "open-api-key"
     | "open-history"
@@ -29,7 +32,10 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
   > &
   Record<"image-canvas" | "image-overlay", HTMLCanvasElement> &
   Record<"model-menu", HTMLDetailsElement> &
-  Record<"accept-all-dialog" | "history-dialog" | "shortcuts-dialog" | "unaccepted-dialog", HTMLDialogElement> &
+  Record<
+    "accept-all-dialog" | "history-dialog" | "memory-dialog" | "shortcuts-dialog" | "unaccepted-dialog",
+    HTMLDialogElement
+  > &
   Record<
     | "accept-all-text"
     | "accept-doubtful-label"
@@ -70,10 +76,17 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "images"
     | "inspection"
     | "labels"
+    | "memory-buttons"
+    | "memory-confirmation"
+    | "memory-origin"
+    | "memory-problem"
+    | "memory-share"
+    | "memory-source"
     | "model-name"
     | "output"
     | "pivot-note"
     | "problem"
+    | "retrieved-note"
     | "section-nav"
     | "segment-range"
     | "segments"
@@ -96,7 +109,7 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "warnings",
     HTMLElement
   > &
-  Record<"api-key-form" | "suggestion-form", HTMLFormElement> &
+  Record<"api-key-form" | "memory-form" | "suggestion-form", HTMLFormElement> &
   Record<
     | "accept-doubtful"
     | "api-key"
@@ -115,7 +128,7 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     "captioner" | "classifier" | "compared-model" | "explanation-method" | "from" | "generator" | "model" | "to",
     HTMLSelectElement
   > &
-  Record<"input-text" | "source" | "suggestion-text", HTMLTextAreaElement>;
+  Record<"input-text" | "memory-target" | "source" | "suggestion-text", HTMLTextAreaElement>;
 
 // Swagger UI, which another script loads.
 declare function SwaggerUIBundle(options: object): void;

@@ -8,7 +8,13 @@ import {
   restorePlace,
   showAttentionViews,
 } from "./attention_view.js";
-import { hasLowProbabilityWords, translationNodes, warningTexts } from "./confidence.js";
+import {
+  hasLowProbabilityWords,
+  hasRetrievedWords,
+  retrievedWordOf,
+  translationNodes,
+  warningTexts,
+} from "./confidence.js";
 import { element } from "./elements.js";
 import { addToHistory } from "./history.js";
 import {
@@ -36,6 +42,7 @@ const PARAGRAPHS_PER_PART = 100;
 const MESSAGE_DURATION = 1500; // milliseconds
 const LONG_TEXT = 400; // characters from which on the font is smaller
 let maxLength; // of a text, in characters
+let canChangeMemory = false;
 let responses = []; // of /look: the selected model's, and the compared one's
 let latestRequest = 0; // responses to earlier requests are ignored
 let abortController = new AbortController(); // cancels the requests for the current text
@@ -49,6 +56,7 @@ const progress = progressIndicator($("texts"), (text) => {
 // Set up with the translation models and the server's settings.
 export function initTexts(models, settings) {
   maxLength = settings.charLimit;
+  canChangeMemory = settings.suggestions;
   initLanguages(models, () => {
     renderExamples();
     translate();
@@ -60,6 +68,10 @@ export function initTexts(models, settings) {
   initSuggestionForm(settings, currentTranslation, () => {
     translate();
     showActionStatus("Saved in the memory");
+  });
+  $("output").addEventListener("click", ({ target }) => showEntryOf(target));
+  $("output").addEventListener("keydown", (event) => {
+    if ((event.key === "Enter" || event.key === " ") && showEntryOf(event.target)) event.preventDefault();
   });
   $("swap").addEventListener("click", swap);
   $("clear").addEventListener("click", () => setText(""));
@@ -239,7 +251,8 @@ function clearTranslation() {
   responses = [];
   clearAttentionViews();
   $("warnings").replaceChildren();
-  for (const note of [$("translation-origin"), $("pivot-note"), $("unsure-note")]) note.hidden = true;
+  const notes = [$("translation-origin"), $("pivot-note"), $("unsure-note"), $("retrieved-note")];
+  for (const note of notes) note.hidden = true;
   for (const part of [$("translation"), $("compared-translation"), $("status")]) part.textContent = "";
   showProblem(null);
   updateLayout();
@@ -260,6 +273,7 @@ function showTranslation(text, newResponses) {
   $("status").textContent = "";
   $("warnings").replaceChildren(...warningTexts(response).map((textContent) => element("li", { textContent })));
   $("unsure-note").hidden = !responses.some(hasLowProbabilityWords);
+  $("retrieved-note").hidden = !responses.some(hasRetrievedWords);
   showOrigin(response.sentences.map((sentence) => sentence.origin));
   $("inspection").hidden = false; // only visible elements can be measured
   showAttentionViews(responses.flatMap((modelResponse, i) => viewsOf(modelResponse, modelAt(i), i)));
@@ -330,7 +344,9 @@ function appendPart(part, response) {
     const i = origins.length;
     const translation = response.translatedText[i];
     const origin = response.origin?.[i] ?? "model";
-    const sentence = { text: translation, pieces: [], origin, confidence: response.confidence?.[i] };
+    const retrieved = response.retrieved?.[i];
+    const sentence = { text: translation, pieces: [], origin, confidence: response.confidence?.[i], retrieved };
+    if (retrieved?.length) $("retrieved-note").hidden = false;
     $("translation").append(...translationNodes({ translation, sentences: [sentence] }));
     origins.push(origin);
   }
@@ -363,6 +379,20 @@ function showOrigin(origins) {
   $("translation-origin").textContent = origins.every(isFromMemory)
     ? "From the translation memory"
     : "Partly from the translation memory";
+}
+
+// Show the entry of the memory that has decided the word of an element; return whether there is one.
+function showEntryOf(node) {
+  const word = retrievedWordOf(node);
+  if (!word) return false;
+  const { source, target } = selectedModel();
+  import("./memory_entry.js").then(({ showMemoryEntry }) => {
+    showMemoryEntry(word, { source, target }, canChangeMemory, (message) => {
+      translate();
+      showActionStatus(message);
+    });
+  });
+  return true;
 }
 
 function showProblem(error) {

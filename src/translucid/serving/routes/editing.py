@@ -24,7 +24,7 @@ from bitext.documents.tagged_text import Mark, Side, TaggedText
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
 from translucid.serving.catalog import Served
-from translucid.serving.documents import DocumentJobs, Job, Row, needs_no_translation, served_with_terms
+from translucid.serving.documents import DocumentJobs, Job, Row, needs_no_translation, served_for
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.requests import (
@@ -233,9 +233,9 @@ class Editing(Handlers):
         terms: list[dict[str, Any]] = []
         if not job.source or needs_no_translation(self.context.catalog, job.source, job.target):
             return {"matches": matches, "terms": terms}
-        if self.context.memory and (recall := self.context.memory.recall(job.source, job.target)):
-            matches = [match.record() for match in recall.suggestions(text)]
-        served = served_with_terms(self.context.catalog, job)
+        served = served_for(self.context, job)
+        if served.memory:
+            matches = [match.record() for match in served.memory.recall.suggestions(text)]
         # With a pivot language, the terms are not of the source.
         term_matches = terms_in(served.translator.terms, text) if isinstance(served, Served) else []
         for match in term_matches:
@@ -256,7 +256,7 @@ async def _remember(task: RequestTask, job: Job, pairs: Sequence[Pair]) -> bool:
 
     Corrections are stored with the document even if the memory fails.
     """
-    memory = task.context.memory
+    memory = task.context.memory_of(task.client)
     if not memory or not job.source or not pairs:
         return False
     try:

@@ -68,12 +68,13 @@ class InspectionRoutes(Handlers):
             served, detected = await _detect(self.context, fields)
         else:
             served = _find(self.context, fields)
+        served = task.with_memory(served)
         header: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected is not None:
             header["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
         if isinstance(served, ServedPivot):
             return await _look_at_steps(call, served, header)
-        (layout,), known_translations = await split_texts(self.context, served, [text])
+        (layout,), known_translations = await split_texts(served, [text])
         if not layout.sentences:
             return JSONResponse(header | {"translation": text, "sentences": []})
         if fields.instead_of and len(layout.sentences) > 1:
@@ -111,7 +112,7 @@ class InspectionRoutes(Handlers):
     async def beam(self, call: Call[BeamFields]) -> Response:
         """Return the trees of the beam searches of the first sentences."""
         served = find_model(self.context, call.fields)
-        (layout,), _ = await split_texts(self.context, served, [call.fields.q])
+        (layout,), _ = await split_texts(call.task.with_memory(served), [call.fields.q])
         sentences, translator = layout.sentences[:TREES], served.translator
 
         def answer() -> Response:
@@ -149,7 +150,7 @@ async def _look_at_steps(call: Call[LookFields], served: ServedPivot, header: di
     for name in ("translations", "ablate", "word", "instead_of"):
         if getattr(fields, name):
             raise ApiError(400, f"Invalid request: {name} is for one model. {_steps_of(served)}")
-    (layout,), known_translations = await split_texts(task.context, served, [fields.q])
+    (layout,), known_translations = await split_texts(served, [fields.q])
     sentences = sentences_of(served, [layout])
     translations = await _translate_unknown(task, served, sentences, known_translations)
 
@@ -336,6 +337,8 @@ class SentenceInspector:
         if self.served.translator.quality.estimator:
             row["confidence"] = translation.confidence
         row["origin"] = "model"
+        if self.served.retrieves:
+            row["retrieved"] = [word.record() for word in translation.retrieved]
         if translation.parts:
             self._explain(row, translation.parts[0][0].before)
         return row

@@ -1,0 +1,46 @@
+"""The routes of the entries of a client's translation memory; `POST /suggest` adds and changes them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.memory import NO_ENTRY, ServerMemory
+from translucid.serving.requests import Call, Fields, Handlers
+
+
+class EntryFields(Fields):
+    """The source of an entry, and its languages."""
+
+    example: ClassVar = {"q": "I like soccer", "source": "en", "target": "es"}
+    light: ClassVar = True
+
+    q: str
+    source: str
+    target: str
+
+
+class MemoryEntries(Handlers):
+    """The handlers; `routing.py` binds them to their paths."""
+
+    async def entry(self, call: Call[EntryFields]) -> JSONResponse:
+        """Return the entry of a text in the client's translation memory: its translation, author and date."""
+        fields, memory = call.fields, self._memory(call)
+        match = await run_in_threadpool(memory.entry, fields.source, fields.target, fields.q)
+        record = match.record()
+        return JSONResponse({name: record[name] for name in ("source", "target", "who", "when")})
+
+    async def remove(self, call: Call[EntryFields]) -> JSONResponse:
+        """Remove the entry of a text from the client's translation memory, if clients may change it."""
+        fields, memory = call.fields, self._memory(call)
+        await call.task.result(memory.remove(fields.source, fields.target, fields.q))
+        return JSONResponse({"success": True})
+
+    def _memory(self, call: Call[EntryFields]) -> ServerMemory:
+        memory = self.context.memory_of(call.task.client)
+        if memory is None:
+            raise ApiError(404, NO_ENTRY)
+        return memory

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bitext.memory.translation_memory import TranslationMemory
 from tests.probes.common import Finding, translucid
+from translucid.corpora.phrasebook import generate
 
 SENTENCES = 30
 """The number of sentences that are corrected again and again, so that entries are both added and changed."""
@@ -32,14 +33,15 @@ def kills(work: Path, run: Path, count: int, *, seed: int = 0) -> Finding:
     finding = Finding("server with --knn killed (SIGKILL) while a client corrects translations, then started again")
     work.mkdir(parents=True, exist_ok=True)
     file, moments = work / "mine.memory", random.Random(seed)
+    sources = sorted({pair.source for pair in generate(SENTENCES, max_words=8)})
     confirmed: dict[str, str] = {}
     corrections = changes = pending = 0
     for _ in range(count):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        options = ["--memory", str(file), "--suggestions", "--knn", "--log-format", "off", "--port", str(port)]
-        process = translucid("serve", f"en-es={run}", *options, log=work / "said")
+        options = ["--memory", str(file), "--suggestions", "--knn", "--engine", "torch", "--log-format", "off"]
+        process = translucid("serve", f"en-es={run}", "--port", str(port), *options, log=work / "said")
         address = f"http://127.0.0.1:{port}"
         if not _answers(address):
             finding.fail(f"it does not start: {(work / 'said').read_text()[-500:]}")
@@ -52,8 +54,7 @@ def kills(work: Path, run: Path, count: int, *, seed: int = 0) -> Finding:
         killer.start()
         unconfirmed = None
         while True:
-            number, version = moments.randrange(SENTENCES), moments.randrange(10**9)
-            source, target = f"I like the book {'and the dog ' * (number % 7)}number {number}.", f"Prefiero {version}."
+            source, target = moments.choice(sources), f"Prefiero {''.join(moments.choices('aeiklmnorst', k=8))}."
             unconfirmed = (source, target)
             try:
                 answer = _post(address, "suggest", q=source, s=target)
@@ -101,7 +102,7 @@ def _check_use(finding: Finding, address: str, source: str, target: str) -> None
     """Check that the server uses an entry that an earlier one has confirmed, as it is and in the decoder."""
     if (answer := _post(address, "translate", q=source))["translatedText"] != target:
         finding.fail(f"{source!r} is not used: {answer}")
-    answer = _post(address, "translate", q=source.replace("number", "with number"))
+    answer = _post(address, "translate", q=f"{source.rstrip('.?!')} today.")
     if not answer["retrieved"]:
         finding.fail(f"nothing like {source!r} is retrieved: {answer}")
 

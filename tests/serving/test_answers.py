@@ -92,6 +92,7 @@ def test_the_settings_of_a_page(client, serve_for_all):
         "keyRequired": False,
         "language": {"source": {"code": "en", "name": "English"}, "target": {"code": "es", "name": "Spanish"}},
         "lessons": False,
+        "retrieval": False,
         "sections": [{"name": one.name, "label": one.label, "module": one.module} for one in page_sections()],
         "suggestions": False,
         "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],

@@ -110,6 +110,22 @@ def test_an_answer_names_the_entry_of_each_word(server, post):
     assert "retrieved" not in post("guest", "/look", q=TEXT).json()["sentences"][0]
 
 
+def test_a_segment_is_translated_again_after_a_correction_of_another_one(server, post):
+    file = {"file": ("a.txt", f"{SIMILAR}\n{TEXT}.\nYou sing.".encode())}
+    job = finished_job(server, server.post("/documents", data={**LANGUAGES, "api_key": "ana-key"}, files=file).json())
+    address, key = f"/documents/{job['id']}", {"api_key": "ana-key"}
+    before = server.get(f"{address}/segments").json()
+    accepted = server.put(f"{address}/segments/0", json={**key, "text": ANA}).json()
+    assert accepted["remembered"] and server.get(f"{address}/segments").json()[1] == before[1]
+    first, second, third = (server.post(f"{address}/segments/{i}/translate", json=key).json() for i in range(3))
+    assert first["accepted"] and first["target"] == ANA and third == before[2]
+    assert second["target"].startswith("Me encanta") and not second["accepted"]
+    assert {(word["source"], word["target"]) for word in second["retrieved"]} == {(SIMILAR, ANA)}
+    assert server.get(f"{address}/segments").json()[1] == second
+    assert server.get(f"{address}/result").text == f"{ANA}\n{second['target']}\n{third['target']}"
+    assert server.post(f"{address}/segments/3/translate", json=key).status_code == 404
+
+
 def test_entries_belong_to_a_user(server, post):
     post("ana", "/suggest", q=SIMILAR, s=ANA)
     entry = post("ana", "/memory/entry", q=f" {SIMILAR} ").json()

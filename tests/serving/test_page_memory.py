@@ -1,5 +1,7 @@
 """The page with a memory and terms: improved translations and retrieved words are used at once; the editor's hints."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -176,6 +178,8 @@ def test_an_entry_that_is_gone_cant_be_changed(page):
         route.fulfill(json=answer)
 
     page.route("**/look", look)
+    error = {"error": "The memory has no such entry"}  # with 404, which the browser would report
+    page.route("**/memory/entry", lambda route: route.fulfill(status=400, json=error))
     page.fill("#source", "We sing today")
     page.locator("#translation .retrieved").click()
     expect(page.locator("#memory-problem")).to_have_text("The memory has no such entry.")
@@ -185,3 +189,21 @@ def test_an_entry_that_is_gone_cant_be_changed(page):
     expect(page.locator("#memory-target")).to_have_value("Cantamos.")
     expect(page.locator("#memory-target")).to_have_attribute("readonly", "")
     expect(page.locator("#memory-buttons")).to_be_hidden()
+
+
+def test_an_accepted_segment_changes_the_next_one_which_shows_the_entry(page):
+    choose(page, "Dogs sleep every night.\nDogs sleep every day.\n")
+    first, second = page.locator("#segments textarea").all()
+    first.fill("Los perros duermen siempre.")
+    first.press("Enter")
+    expect(second).to_be_focused()
+    expect(second).to_have_value(re.compile("^Los perros"))
+    entry = page.locator("#segments .entries button")
+    assert entry.get_attribute("title").endswith("“Dogs sleep every night.” → “Los perros duermen siempre.”")
+    entry.press("Enter")
+    expect(page.locator("#memory-target")).to_have_value("Los perros duermen siempre.")
+    page.locator("#delete-entry").click()
+    page.locator("#confirm-delete-entry").click()
+    expect(entry).to_have_count(0)
+    expect(second).to_be_focused()
+    page.evaluate("localStorage.clear()")

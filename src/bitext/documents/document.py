@@ -103,6 +103,24 @@ class NearMatch(NamedTuple):
     target: str
 
 
+class RetrievedWord(NamedTuple):
+    """A word of a translation, and the earlier sentence of a memory that decided it (`Translator.with_knn`)."""
+
+    word: str
+    position: int
+    """The number of the word in the translation, from 0."""
+    share: float
+    """λ p_kNN of this sentence, as a share of the probability of the word: the mean over its pieces."""
+    changed: bool
+    """Whether the model alone would have preferred another piece after the same words."""
+    source: str
+    target: str
+
+    def record(self) -> dict[str, object]:
+        """Return the word for JSON."""
+        return {**self._asdict(), "share": round(self.share, 4)}
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The translation of a segment, its origin and its quality."""
@@ -117,6 +135,9 @@ class Target:
     """Similar entries of the memory, the best first; empty if the translation itself is from the memory."""
     alternatives: tuple[TaggedText, ...] = ()
     """Other translations, the best first, if the caller asked for more than one."""
+    retrieved: tuple[RetrievedWord, ...] = ()
+    """The words that a memory has changed or supported, if the caller asked for them; their positions are those in the
+    text without tags, as the model wrote it."""
 
     def within(self, longest: int | None) -> Target:
         """Return the translation, with another doubt if it has more than `longest` characters; None means no limit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
-from bitext.documents.document import NearMatch, Target
+from bitext.documents.document import NearMatch, RetrievedWord, Target
 from bitext.documents.kept_elements import with_edges, with_separate_words
 from bitext.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
 from bitext.documents.tag_projection import Links, readable
@@ -14,6 +14,7 @@ from bitext.languages import short_code
 from bitext.memory.match import Match
 from bitext.memory.translation_memory import Recall
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
+from translucid.api.translation import Translation
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.document_context import Source, as_source
 from translucid.decoding.decoding_options import DecodingOptions
@@ -35,6 +36,7 @@ class SegmentTranslator:
         recall: Recall | None = None,
         *,
         near_matches: bool = False,
+        retrieved_words: bool = False,
     ) -> None:
         """Translate segments with a translator.
 
@@ -43,12 +45,14 @@ class SegmentTranslator:
             options: how to search; the run's own settings by default.
             recall: a translation memory whose matches replace translations; none by default.
             near_matches: whether to return near matches of the memory with each translation.
+            retrieved_words: whether to return the words that a memory has changed or supported (`Translator.with_knn`).
         """
         # With a pivot language, neither model knows both languages of the memory.
         if recall and isinstance(translator, Translator):
             translator = shown_matches(translator, recall)
         self.translator = translator
         self.options, self.recall, self.near_matches = options, recall, near_matches
+        self.retrieved_words = retrieved_words
 
     def stream(
         self, sources: Iterable[TaggedText | Source[TaggedText]], on_done: Callable[[int], None] | None = None
@@ -127,7 +131,11 @@ class SegmentTranslator:
                 doubts.append(strategy.restored(warning))
         doubts += [*lost_and_invented_doubts(source, tagged), *strategy.doubts]
         alternatives = tuple(self._alternatives(strategy, translation))
-        return Target(tagged, "model", translation.confidence, tuple(doubts), self._near(source), alternatives)
+        words: list[RetrievedWord] = []
+        if self.retrieved_words and isinstance(translation, Translation):
+            words = [word._replace(word=strategy.restored(word.word)) for word in translation.retrieved]
+        near = self._near(source)
+        return Target(tagged, "model", translation.confidence, tuple(doubts), near, alternatives, tuple(words))
 
     def _alternatives(self, strategy: PlaceholderStrategy, translation: AnyTranslation) -> Iterator[TaggedText]:
         """Yield the other translations that have all placeholders."""

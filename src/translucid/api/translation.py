@@ -13,6 +13,7 @@ from html import escape
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from bitext.documents.document import RetrievedWord
 from bitext.words import linked_words, without_invisible
 from translucid.data.text_pipeline import EncodedPair, Piece, translatable
 from translucid.decoding.decoding_options import DecodingOptions
@@ -39,24 +40,6 @@ class SentenceInContext(NamedTuple):
     target: str
     before: tuple[tuple[int, ...], ...]
     """The ids of the sentences before it (`Piece.before`)."""
-
-
-class RetrievedWord(NamedTuple):
-    """A word of a translation, and the earlier sentence that decided it (`Translator.with_knn`)."""
-
-    word: str
-    position: int
-    """The number of the word in the translation, from 0."""
-    share: float
-    """λ p_kNN of this sentence, as a share of the probability of the word: the mean over its pieces."""
-    changed: bool
-    """Whether the model alone would have preferred another piece after the same words."""
-    source: str
-    target: str
-
-    def record(self) -> dict[str, object]:
-        """Return the word for JSON."""
-        return {**self._asdict(), "share": round(self.share, 4)}
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from bitext.documents.document import RetrievedWord
 from bitext.languages import Languages
 from translucid.api.inspector import Inspector, refuse_without_context
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.quality import QualityEstimation
 from translucid.api.translation import (
-    RetrievedWord,
     TextCounter,
     Translation,
     Translations,

@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Self
 
+from bitext.documents.document import RetrievedWord
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
-from translucid.api.translation import RetrievedWord
 from translucid.data.batching import batches, padded
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.pieces import MATCH, TERM

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from bitext.documents.document import RetrievedWord
 from bitext.pair import Pair
-from translucid.api.translation import RetrievedWord
 from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.maps import forced_features
 from translucid.engines.stages import Part

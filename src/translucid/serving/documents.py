@@ -36,6 +36,7 @@ from bitext.cancellation import Cancelled, between_steps
 from bitext.documents.document import (
     Document,
     Kind,
+    RetrievedWord,
     Segment,
     Target,
     kind_of,
@@ -126,7 +127,8 @@ def disposition(name: str) -> str:
 
 _TABLE = """CREATE TABLE segments (
     number INTEGER PRIMARY KEY, place TEXT, source TEXT, source_marks TEXT, existing TEXT, note TEXT, longest INTEGER,
-    target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, accepted INTEGER DEFAULT 0)"""
+    target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, retrieved TEXT,
+    accepted INTEGER DEFAULT 0)"""
 
 MOST_CHARACTERS = 200_000
 """The maximum number of characters in segments that are returned together, with tags, notes and translations."""
@@ -243,15 +245,15 @@ class JobFiles:
         rows = starmap(_source_columns, enumerate(segments))
         with self._database("rwc") as database:
             database.execute(_TABLE)
-            database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 5 + ",0)", rows)
+            database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 6 + ",0)", rows)
 
     def store(self, targets: Iterable[tuple[int, Target]], *, accepted: bool = False) -> None:
         """Store translations by the number of the segment; those that a person has `accepted` replace all others."""
         rows = [(*_columns(target), accepted, number, accepted) for number, target in targets]
         with self._database() as database:
             database.executemany(
-                "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=?, accepted=? "
-                "WHERE number=? AND (? OR NOT accepted)",
+                "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=?, retrieved=?, "
+                "accepted=? WHERE number=? AND (? OR NOT accepted)",
                 rows,
             )
 
@@ -340,16 +342,18 @@ def _source_columns(number: int, segment: Segment) -> tuple[Any, ...]:
 
 
 def _columns(target: Target) -> tuple[Any, ...]:
-    doubts = json.dumps(target.doubts)
-    return target.marked.text, _marks_json(target.marked.marks), target.origin, target.confidence, doubts
+    text, marks = target.marked.text, _marks_json(target.marked.marks)
+    return text, marks, target.origin, target.confidence, json.dumps(target.doubts), json.dumps(target.retrieved)
 
 
 def _row(number: int, place: str, source: str, marks: str, *columns: Any) -> Row:
-    existing, note, longest, text, target_marks, origin, confidence, doubts, accepted = columns
+    existing, note, longest, text, target_marks, origin, confidence, doubts, retrieved, accepted = columns
     segment = Segment(_tagged_text(source, marks), place, existing, note, longest)
     if text is None:
         return Row(number, segment, None, accepted=False)
-    target = Target(_tagged_text(text, target_marks), origin, confidence, tuple(json.loads(doubts)))
+    words = tuple(starmap(RetrievedWord, json.loads(retrieved)))
+    doubts = tuple(json.loads(doubts))
+    target = Target(_tagged_text(text, target_marks), origin, confidence, doubts, retrieved=words)
     return Row(number, segment, target, accepted=bool(accepted))
 
 
@@ -491,6 +495,20 @@ class DocumentJobs:
     def correct(self, job: Job, targets: Mapping[int, Target]) -> None:
         """Store translations that a person has accepted, by the number of the segment."""
         job.files.store(targets.items(), accepted=True)
+        with job.writing:
+            job.corrections += 1
+
+    def translate_again(self, job: Job, number: int) -> None:
+        """Translate a segment again with its client's memory as it is now, unless a person has accepted it."""
+        (row,) = job.files.rows(number, 1)
+        if row.accepted or row.target is None or row.target.origin != "model":
+            return
+        served, segments = served_for(self.context, job), [row.segment]
+        if options := served.translator.context:
+            first = max(0, number - options.max_sentences)
+            segments = [earlier.segment for earlier in job.files.rows(first, number - first)] + segments
+        (target,) = translated(served, segment_sources(served, segments)[-1:])
+        job.files.store([(number, target.within(row.segment.longest))])
         with job.writing:
             job.corrections += 1
 

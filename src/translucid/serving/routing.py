@@ -152,6 +152,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, dict[str
             "GET /documents/{key}/result": editing.result,
             "GET /documents/{key}/segments": editing.segments,
             "PUT /documents/{key}/segments/{number}": editing.accept,
+            "POST /documents/{key}/segments/{number}/translate": editing.translate_again,
             "POST /documents/{key}/accept": editing.accept_several,
             "GET /documents/{key}/segments/{number}/hints": editing.hints,
         },

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, TypeVar
 from starlette.concurrency import run_in_threadpool
 
 from bitext.cancellation import between_steps
-from bitext.documents.document import Document, Segment, Target, read_document
+from bitext.documents.document import Document, RetrievedWord, Segment, Target, read_document
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_fragment import Elements, XmlFragment
@@ -26,7 +26,7 @@ from bitext.languages import short_code
 from bitext.protected_spans import PlaceholderSyntax, with_patterns
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator, complete_alternatives
-from translucid.api.translation import RetrievedWord, Translation
+from translucid.api.translation import Translation
 from translucid.data.document_context import Source, lines_before
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.ground.errors import UserError
@@ -206,7 +206,8 @@ def term_warnings(served: AnyServed, texts: Sequence[str], translations: Sequenc
 def translated(served: AnyServed, sources: Iterable[Source[TaggedText]], nbest: int = 1) -> Iterator[Target]:
     """Translate texts with tags, in small parts, between which other requests may have their turn."""
     recall = served.memory.recall if served.memory else None
-    segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), recall)
+    options = options_for(served.translator, nbest)
+    segments = SegmentTranslator(served.translator, options, recall, retrieved_words=served.retrieves)
     for chunk in in_chunks(sources, lambda source: len(source.text.text)):
         between_steps()
         with as_server_errors():
@@ -373,7 +374,9 @@ def _from_target(target: Target, complete: Sequence[str]) -> TextTranslation:
     versions = [target.marked.full_text]
     versions += [alternative.full_text for alternative in target.alternatives]
     versions += complete
-    return TextTranslation(list(dict.fromkeys(versions)), target.confidence)
+    words = versions[0].split()
+    retrieved = [word for word in target.retrieved if words[word.position : word.position + 1] == [word.word]]
+    return TextTranslation(list(dict.fromkeys(versions)), target.confidence, retrieved=retrieved)
 
 
 def _filled(

@@ -240,6 +240,7 @@ class LibreTranslate(Handlers):
                 "keyRequired": bool(self.context.options.api_keys),
                 "language": language,
                 "lessons": self.context.lessons,
+                "retrieval": any(memory.knn for memory in self.context.all_memories),
                 "sections": _sections(),
                 "suggestions": any(memory.grows for memory in self.context.all_memories),
                 "supportedFilesFormat": list(chain.from_iterable(kind.endings for kind in KINDS)),

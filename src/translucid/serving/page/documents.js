@@ -10,6 +10,7 @@ import { RETRY_DELAY, readResponse } from "./requests.js";
 import {
   clearHints,
   entersLineBreaks,
+  entryOf,
   fitHeight,
   isDoubtful,
   segmentClasses,
@@ -38,6 +39,9 @@ let requestedPage = FIRST_PAGE; // `first` and `previous` of the page that was r
 let latestPageRequest = 0;
 let latestRequest = 0; // for another document; responses to earlier requests are ignored
 let pollTimer;
+let retrieves = false; // whether corrections change the next translations
+let canChangeMemory = false;
+let memoryChanges = 0; // the number of times that the memory was changed here
 const progress = progressIndicator($("documents"), (text) => {
   $("document-problem").textContent = text;
 });
@@ -45,6 +49,7 @@ const progress = progressIndicator($("documents"), (text) => {
 // Set up. `getSelectedModel()` returns the model and the languages to translate with.
 export function initDocuments(settings, getSelectedModel) {
   selectedModel = getSelectedModel;
+  [retrieves, canChangeMemory] = [settings.retrieval, settings.suggestions];
   $("document-file").accept = settings.supportedFilesFormat.join();
   $("document-kinds").append(
     ...settings.documentKinds.map(({ name, endings }) =>
@@ -78,7 +83,9 @@ export function initDocuments(settings, getSelectedModel) {
     showSegment,
   });
   $("segments").addEventListener("focusin", ({ target }) => {
-    if (isTextarea(target)) showHintsFor(target);
+    if (!isTextarea(target)) return;
+    showHintsFor(target);
+    translateAgain(target);
   });
   $("segments").addEventListener("keydown", onKeydown);
   $("segments").addEventListener("mousedown", (event) => {
@@ -417,6 +424,8 @@ function actionOf({ target }) {
 }
 
 function onAction(event) {
+  const entry = entryOf(event.target.closest("button"));
+  if (entry) showEntry(event.target.closest("li").querySelector("textarea"), entry);
   const button = actionOf(event);
   if (!button) return;
   const textarea = button.closest("li").querySelector("textarea");
@@ -446,6 +455,7 @@ async function accept(textarea, movesOn = true) {
     openDocument.doubtful -= isDoubtful(segment) ? 1 : 0;
     Object.assign(segment, updated);
     showProgress(openDocument);
+    if (updated.remembered) onMemoryChanged();
     if (textarea.value !== text) return; // edited again
     storeDraft(segment);
     if (itemOf(segment)) replaceItem(segment);
@@ -455,6 +465,42 @@ async function accept(textarea, movesOn = true) {
     if (item.isConnected) textarea.focus();
     else showProblem(error);
   }
+}
+
+// The memory has changed: hints may be others, and the segment with the focus is translated again, as are those that get it later.
+function onMemoryChanged() {
+  memoryChanges += 1;
+  clearHints();
+  const focused = document.activeElement;
+  if (focused && isTextarea(focused) && $("segments").contains(focused)) translateAgain(focused);
+}
+
+// Translate a segment again, if the memory has changed since its last translation and the user has neither accepted nor edited it.
+async function translateAgain(textarea) {
+  const requestId = latestRequest;
+  const segment = segmentOf(textarea);
+  const isUntouched = () => textarea.isConnected && !segment.accepted && textarea.value === serverText(segment);
+  const isCurrent = segment.origin !== "model" || (segment.memoryChanges ?? 0) === memoryChanges;
+  if (!retrieves || isCurrent || !isUntouched()) return;
+  segment.memoryChanges = memoryChanges;
+  try {
+    const updated = await request(`${openDocument.id}/segments/${segment.number}/translate`, "POST", {});
+    if (requestId !== latestRequest || !isUntouched() || updated.target === segment.target) return;
+    Object.assign(segment, { retrieved: [] }, updated);
+    replaceItem(segment);
+  } catch {
+    segment.memoryChanges = -1; // the next focus tries again
+  }
+}
+
+// Show the entry of the memory that has decided words of a segment.
+async function showEntry(textarea, entry) {
+  const { showMemoryEntry } = await import("./memory_entry.js");
+  const { source, target } = openDocument;
+  showMemoryEntry(entry, { source, target }, canChangeMemory, () => {
+    textarea.focus();
+    onMemoryChanged();
+  });
 }
 
 function replaceItem(segment) {

@@ -4,6 +4,7 @@ import { LOW_CONFIDENCE } from "./confidence.js";
 import { element, svgElement } from "./elements.js";
 
 const hintResponses = new Map(); // promises by request path, so that each segment's hints are requested once
+const retrievedWords = new WeakMap(); // by button
 const IS_TOUCH = matchMedia("(hover: none)").matches;
 const ORIGINS = { memory: "from the memory", person: "edited by a person" };
 
@@ -36,7 +37,7 @@ export function segmentItem(segment, draft, languages) {
   const warnings = element("p", { className: "doubts", textContent: doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
   const hints = element("div", { className: "hints", role: "group", ariaLabel: "matches from the memory, and terms" });
   const problem = element("p", { className: "problem", role: "alert" });
-  item.append(segmentInfo(segment), source, textarea, actions, hints, warnings, problem);
+  item.append(segmentInfo(segment), source, textarea, actions, hints, retrievedEntries(segment), warnings, problem);
   return item;
 }
 
@@ -53,6 +54,27 @@ function actionButton(className, icon, ariaLabel, title) {
     { type: "button", className: `quiet ${className}`, tabIndex: -1, ariaLabel, title },
     svgElement("svg", {}, use),
   );
+}
+
+// The entries of the memory that have decided words of the translation, as buttons; `entryOf(button)` returns the word of one.
+function retrievedEntries({ retrieved = [] }) {
+  const sources = [...new Set(retrieved.map(({ source }) => source))];
+  const buttons = sources.map((source) => {
+    const words = retrieved.filter((word) => word.source === source);
+    const strongest = words.reduce((best, word) => (word.share > best.share ? word : best));
+    const title = `up to ${Math.round(100 * strongest.share)} % from “${source}” → “${strongest.target}”`;
+    const button = hintButton(words.map(({ word }) => word).join(" "), title, () => {});
+    button.classList.add("retrieved");
+    button.setAttribute("aria-haspopup", "dialog");
+    retrievedWords.set(button, strongest);
+    return button;
+  });
+  return element("div", { className: "entries", role: "group", ariaLabel: "words from earlier sentences" }, ...buttons);
+}
+
+// Return the word that the memory has decided at a button, or undefined.
+export function entryOf(button) {
+  return retrievedWords.get(button);
 }
 
 // The line above a segment: its number and place, its confidence, the origin of its translation, and whether it is accepted.

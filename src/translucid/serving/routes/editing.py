@@ -79,6 +79,13 @@ class SegmentsFields(Fields):
         return ""
 
 
+class NoFields(Fields):
+    """No field but the key."""
+
+    example: ClassVar = {}
+    light: ClassVar = True
+
+
 class AcceptFields(Fields):
     """The translation of a segment."""
 
@@ -193,6 +200,19 @@ class Editing(Handlers):
         )
         remembered = await _remember(call.task, job, pairs)
         return JSONResponse({"accepted": len(pairs), "problems": problems, "remembered": remembered})
+
+    async def translate_again(self, call: Call[NoFields], key: str, number: int) -> JSONResponse:
+        """Translate a segment again after corrections, unless a person has accepted it, and return it."""
+        job = _parsed_job(self.jobs, key)
+        if number < 0 or number >= job.segments:
+            raise ApiError(404, "There is no such segment")
+
+        def answer() -> dict[str, Any]:
+            self.jobs.translate_again(job, number)
+            (row,) = job.files.rows(number, 1)
+            return _record(row)
+
+        return JSONResponse(await call.task.run(answer))
 
     async def hints(self, request: Request, key: str, number: int) -> JSONResponse:
         """Return the fuzzy matches of a segment in the translation memory, and the terms in it."""
@@ -327,6 +347,8 @@ def _record(row: Row) -> dict[str, Any]:
     if target:
         record |= {"target": shown(segment.source, target.marked), "origin": target.origin}
         record |= {"confidence": target.confidence, "doubts": target.doubts}
+        if target.retrieved:
+            record["retrieved"] = [word.record() for word in target.retrieved]
     return record | {"accepted": row.accepted}
 
 

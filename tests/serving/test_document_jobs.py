@@ -15,7 +15,7 @@ from translucid.ground.lock import LOCK
 from translucid.serving import documents
 from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.failures import INTERNAL, ApiError, GoneError
-from translucid.serving.requests import Usage
+from translucid.serving.requests import RequestContext
 from translucid.serving.server_options import ServerOptions
 
 from .refusals import refusal_of, stopped_clock
@@ -56,7 +56,7 @@ def make(clock, monkeypatch):
     """Return a function that creates the document jobs of a server whose Spanish is English in capitals."""
     created = []
 
-    def translated(context, served, sources, nbest=1):
+    def translated(served, sources, nbest=1):
         for source, _ in sources:
             clock.now += 1
             yield Target(TaggedText(source.text.upper(), source.marks))
@@ -80,7 +80,7 @@ def make(clock, monkeypatch):
     def create(**options):
         catalog = SimpleNamespace(languages=["en", "es"], find=find, candidates=candidates)
         options = ServerOptions(**options)
-        context = SimpleNamespace(catalog=catalog, options=options, worker_pool=Pool(), usage=Usage())
+        context = RequestContext(catalog, options, None, worker_pool=Pool())
         jobs = DocumentJobs(context)
         jobs.found = found
         created.append(jobs)

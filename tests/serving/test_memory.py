@@ -190,7 +190,7 @@ def test_a_memory_that_does_not_grow_accepts_nothing(begin):
 
 def test_a_memory_is_only_used_for_its_languages(memory_file):
     memory = ServerMemory.open(memory_file, ("en", "es"), grows=True)
-    assert memory.recall("en", "es-MX") and not memory.recall("es", "en")
+    assert memory.is_between("en", "es-MX") and not memory.is_between("es", "en")
     memory.close()
     with pytest.raises(UserError, match=r"mine\.memory"):
         ServerMemory.open(memory_file.with_suffix(".tmx"), ("en", "es"), grows=True)

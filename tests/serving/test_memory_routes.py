@@ -42,9 +42,7 @@ def test_a_memory_that_names_no_languages_gets_those_of_the_server(memory, memor
 def test_languages_that_nobody_knows_are_not_stored(memory_file, languages, notes):
     memory_routes = ServerMemory.open(memory_file, languages, grows=True)
     assert memory_routes.languages == languages
-    assert memory_routes.recall("xx", "es-MX") and bool(memory_routes.recall("xx", "yy")) is not notes.get(
-        "target language"
-    )
+    assert memory_routes.is_between("xx", "es-MX") and memory_routes.is_between("xx", "yy") is not bool(notes)
     memory_routes.close()
     with TranslationMemory.open(memory_file) as stored:
         assert stored.languages == languages
@@ -54,7 +52,7 @@ def test_any_corpus_can_be_looked_up_but_not_added_to(tmp_path):
     corpus = tmp_path / "pairs.tsv"
     corpus.write_text("I sing.\tCanto.\n")
     memory_routes = ServerMemory.open(corpus, ("en", "es"), grows=False)
-    assert memory_routes.recall("en", "es").replacement("I sing.").target == "Canto."
+    assert memory_routes.recall.replacement("I sing.").target == "Canto."
     assert refusal_of(memory_routes.add, "en", "es", [PAIR], "who") == (
         403,
         "Suggestions are disabled on this server.",
@@ -73,7 +71,7 @@ def test_a_memory_is_of_its_languages(memory):
         (("en", "fr"), False),
         (("de", "es"), False),
     ):
-        assert bool(memory.recall(*pair)) is is_known
+        assert memory.is_between(*pair) is is_known
         if not is_known:
             message = "Invalid request: suggestions are taken from en to es"
             assert refusal_of(memory.add, *pair, [PAIR], "who") == (400, message, None)
@@ -87,8 +85,8 @@ def test_characters_that_no_file_can_hold(memory):
         == (400, message, None)
     )
     add_pairs(memory, Pair("a\x01", "b"), PAIR)  # other pairs of the same suggestion are stored
-    assert memory.recall("en", "es").replacement("You sing.").target == "Cantas."
-    assert memory.recall("en", "es").replacement("a") is None
+    assert memory.recall.replacement("You sing.").target == "Cantas."
+    assert memory.recall.replacement("a") is None
 
 
 def test_pairs_that_are_too_long(memory):

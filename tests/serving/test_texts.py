@@ -125,8 +125,8 @@ def test_parts_of_long_requests():
     assert [len(part) for part in in_chunks([0] * 130, int)] == [64, 64, 2]
 
 
-def context_of(known=None):
-    """Return a server context whose memory contains these translations, and the list of its pool's tasks."""
+def context_of():
+    """Return a server context, and the list of its pool's tasks."""
     tasks = []
 
     def submit(task, work):
@@ -135,17 +135,22 @@ def context_of(known=None):
         tasks.append(task)
         return future
 
-    recall = SimpleNamespace(replacement=lambda text: SimpleNamespace(target=known[text]) if text in known else None)
-    memory = SimpleNamespace(recall=lambda source, target: recall if source == "en" else None)
-    pool = SimpleNamespace(submit=submit)
-    context = SimpleNamespace(memory=None if known is None else memory, worker_pool=pool, usage=Usage())
-    return context, tasks
+    return SimpleNamespace(worker_pool=SimpleNamespace(submit=submit), usage=Usage()), tasks
+
+
+def memory_of(known):
+    """Return a memory that contains these translations."""
+
+    def replacement(text):
+        return SimpleNamespace(target=known[text]) if text in known else None
+
+    return SimpleNamespace(recall=SimpleNamespace(replacement=replacement))
 
 
 class Model:
     """A translator that writes capitals and loses placeholders in braces; `nbest` versions of each text."""
 
-    context = None
+    context = retrieval = None
     protected = ()
 
     def __init__(self):
@@ -178,18 +183,19 @@ class Model:
 def ask(monkeypatch):
     """Return a function that translates texts with a model that writes capitals and with a memory of `known` pairs."""
 
-    def translated_again(context, served, sources, nbest):
+    def translated_again(served, sources, nbest):
         for source, _ in sources:
             alternatives = tuple(TaggedText(f"{source.text} {i}") for i in range(nbest - 1))
             yield Target(TaggedText(f"again {source.text}"), "model", 0.125, alternatives=alternatives)
 
     monkeypatch.setattr(texts, "translated", translated_again)
 
-    def translate(*arguments, known=None, source="en", **options):
+    def translate(*arguments, known=None, **options):
         ask.model = Model()
-        context, ask.tasks = context_of(known)
+        context, ask.tasks = context_of()
         context.options = ServerOptions()
-        served = Served("tiny", source, "es", ask.model, ask.model)
+        memory = memory_of(known) if known is not None else None
+        served = Served("tiny", "en", "es", ask.model, ask.model, memory)
         request = SimpleNamespace(receive=lambda: asyncio.sleep(60), scope={})
         return asyncio.run(
             texts.translate_texts(RequestTask(context, request, "somebody"), served, *arguments, **options)
@@ -242,7 +248,6 @@ def test_exact_matches_of_the_memory_are_not_translated(ask):
         TextTranslation(["WE RUN\nCorren."], None, "mixed"),
     ]
     assert ask.model.calls == [(["You run.", "we run"], 1)]
-    assert ask(["I sing."], known=known, source="de") == [TextTranslation(["I SING."])]
 
 
 def test_alternatives_to_matches_are_those_of_the_model(ask):
@@ -252,37 +257,33 @@ def test_alternatives_to_matches_are_those_of_the_model(ask):
 
 
 @pytest.mark.parametrize(("options", "nbest"), [({}, 1), ({"nbest": 3}, 3)])
-def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages(monkeypatch, options, nbest):
+def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_client(monkeypatch, options, nbest):
     created, steps = [], []
 
     class Segments:
-        def __init__(self, *arguments):
-            created.append(arguments)
+        def __init__(self, *arguments, retrieved_words):
+            created.append((*arguments, retrieved_words))
 
         def stream(self, part):
             steps.append([source.text for source, _ in part])
             return [source.text.upper() for source, _ in part]
 
-    memory = SimpleNamespace(recall=lambda *languages: ("recall", *languages))
+    memory = SimpleNamespace(recall="recall")
     monkeypatch.setattr(texts, "SegmentTranslator", Segments)
     monkeypatch.setattr(texts, "options_for", lambda translator, number: (translator, number))
-    served = Served("tiny", "en", "es", "translator", "batcher")
+    translator, retrieving = SimpleNamespace(retrieval=None), SimpleNamespace(retrieval="memory")
     sources = [Source(TaggedText(text)) for text in ("x" * 900, "y" * 100, "z")]
-    for context, recall in (
-        (SimpleNamespace(memory=memory), ("recall", "en", "es")),
-        (SimpleNamespace(memory=None), None),
-    ):
-        assert list(texts.translated(context, served, sources, **options)) == [
-            source.text.upper() for source, _ in sources
-        ]
-        assert created.pop() == ("translator", ("translator", nbest), recall)
+    for used, used_memory in ((retrieving, memory), (translator, None)):
+        served = Served("tiny", "en", "es", used, "batcher", used_memory)
+        assert list(texts.translated(served, sources, **options)) == [source.text.upper() for source, _ in sources]
+        assert created.pop() == (used, (used, nbest), used_memory and "recall", used is retrieving)
     assert steps == [["x" * 900, "y" * 100], ["z"]] * 2
 
 
 def test_short_documents_are_translated_together(monkeypatch):
     origins = {"a": "memory", "b": "model", "c": "memory"}
 
-    def translated(context, served, sources):
+    def translated(served, sources):
         for number, (source, _) in enumerate(sources):
             yield Target(TaggedText(source.upper()), origins[source], 0.5 - number / 10)
 
@@ -295,7 +296,7 @@ def test_short_documents_are_translated_together(monkeypatch):
 
     monkeypatch.setattr(texts, "translated", translated)
     served = SimpleNamespace(translator=SimpleNamespace(context=None))
-    filled = texts.fill(None, served, [document("a", "b"), document(), document("c")])
+    filled = texts.fill(served, [document("a", "b"), document(), document("c")])
     assert filled == [(["0A 1B"], 0.4, "mixed"), ([""], None, "model"), (["0C"], 0.3, "memory")]
 
 

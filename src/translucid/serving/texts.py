@@ -246,7 +246,7 @@ class TextTranslation(NamedTuple):
     confidence: float | None = None
     """The lowest confidence of a sentence, if there are any: if requested, and the run has a quality estimator."""
     origin: Origin = "model"
-    retrieved: Sequence[RetrievedWord] = ()
+    retrieved: tuple[RetrievedWord, ...] = ()
     """The words that the memory has changed or supported, if the translator retrieves."""
 
 
@@ -329,7 +329,7 @@ async def _translate_sentences(
     confidences: list[float | None] = [None] * len(translations)
     if with_confidence:
         confidences = await task.run(lambda: _confidences(served.translator, translations))
-    retrieved: list[Sequence[RetrievedWord]] = [()] * len(translations)
+    retrieved: list[tuple[RetrievedWord, ...]] = [()] * len(translations)
     if served.retrieves:
         retrieved = await task.run(lambda: list(map(_retrieved, translations)))
     results = [
@@ -341,9 +341,9 @@ async def _translate_sentences(
     return results
 
 
-def _retrieved(translation: AnyTranslation) -> Sequence[RetrievedWord]:
+def _retrieved(translation: AnyTranslation) -> tuple[RetrievedWord, ...]:
     between_steps()
-    return translation.retrieved if isinstance(translation, Translation) else ()
+    return tuple(translation.retrieved) if isinstance(translation, Translation) else ()
 
 
 def _confidences(translator: AnyTranslator, translations: Sequence[AnyTranslation]) -> list[float | None]:
@@ -375,7 +375,7 @@ def _from_target(target: Target, complete: Sequence[str]) -> TextTranslation:
     versions += [alternative.full_text for alternative in target.alternatives]
     versions += complete
     words = versions[0].split()
-    retrieved = [word for word in target.retrieved if words[word.position : word.position + 1] == [word.word]]
+    retrieved = tuple(word for word in target.retrieved if words[word.position : word.position + 1] == [word.word])
     return TextTranslation(list(dict.fromkeys(versions)), target.confidence, retrieved=retrieved)
 
 
@@ -395,15 +395,16 @@ def _filled(
     return results
 
 
-def _retrieved_in(layout: Layout, sentences: Sequence[TextTranslation]) -> list[RetrievedWord]:
+def _retrieved_in(layout: Layout, sentences: Sequence[TextTranslation]) -> tuple[RetrievedWord, ...]:
     """Return the words of a text that the memory has changed or supported, with their positions in the text."""
-    words, text = [], ""
+    words: list[RetrievedWord] = []
+    text = ""
     for space, sentence in zip(layout.between, sentences, strict=False):
         text += space
         first = len(f"{text}x".split()) - 1  # without white space before it, a sentence continues a word
         words += [word._replace(position=first + word.position) for word in sentence.retrieved]
         text += sentence.versions[0]
-    return words
+    return tuple(words)
 
 
 def _lowest(confidences: Iterable[float | None]) -> float | None:

@@ -297,7 +297,11 @@ def test_short_documents_are_translated_together(monkeypatch):
     monkeypatch.setattr(texts, "translated", translated)
     served = SimpleNamespace(translator=SimpleNamespace(context=None))
     filled = texts.fill(served, [document("a", "b"), document(), document("c")])
-    assert filled == [(["0A 1B"], 0.4, "mixed"), ([""], None, "model"), (["0C"], 0.3, "memory")]
+    assert [text[:3] for text in filled] == [
+        (["0A 1B"], 0.4, "mixed"),
+        ([""], None, "model"),
+        (["0C"], 0.3, "memory"),
+    ]
 
 
 def test_a_result_too_few_is_an_error():

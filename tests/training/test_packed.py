@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import Tensor
 
 from tests.devices.emulated import Emulation
 from tests.devices.test_counts import update
@@ -14,6 +15,7 @@ from translucid.attention.points import recording_weights
 from translucid.data.batching import Batch, LinkedPieces
 from translucid.data.packing import PackedShape, pack
 from translucid.ground.errors import UserError
+from translucid.kernels import loss as kernel
 from translucid.kernels.attention import PackedMask, mask_of_keys
 from translucid.kernels.loss import SoftTargets
 from translucid.kernels.packing import Sentences
@@ -91,18 +93,21 @@ def figures(model, loss_of, batch):
     loss = loss_of(model, batch, 0.1)
     loss.smoothed.backward()
     gradients = {name: weight.grad.clone() for name, weight in model.named_parameters()}
-    return {"smoothed": loss.smoothed.detach(), "nll": loss.cross_entropy, "tokens": loss.tokens, **gradients}
+    return {"smoothed": loss.smoothed.detach(), "nll": loss.cross_entropy, "tokens": int(loss.tokens), **gradients}
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_packed_equals_padded(options, loss):
-    """Packed batches with filling and without."""
+def test_packed_equals_padded(options, loss, monkeypatch):
+    """Packed batches with filling and without; then with the loss of a GPU, which computes all positions."""
     model, batch = built(*OPTIONS[options]), padded_batch()
     expected = figures(model, LOSSES[loss], batch)
     for shape in (SHAPE, None) if loss == "cross-entropy" else (SHAPE,):
         packed = pack(batch, shape).prepared()
         torch.testing.assert_close(figures(model, LOSSES[loss], packed), expected, rtol=0, atol=1e-9)
+    monkeypatch.setattr(kernel, "_sums", kernel._sums_on_gpu)
+    monkeypatch.setattr(Tensor, "nonzero", None)
+    torch.testing.assert_close(figures(model, LOSSES[loss], packed), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["cross-entropy", "exact"])

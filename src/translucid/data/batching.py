@@ -39,14 +39,15 @@ class Batch(NamedTuple):
     labels: Tensor
     """The expected output [k B, T] int64: the target, then the end token; padding where no output is expected."""
     positions: Tensor | None = None
-    """The indices [n] int64 at which the flattened `labels` are not padding; `prepared` computes them."""
+    """The indices [n] int64 at which the flattened `labels` are not padding; `prepared` computes them. A packed batch
+    has none, because their number would be another in each batch."""
     lengths: Sequence[int] = ()
     """The number of tokens of each source sentence, on the host, where a recurrent encoder needs it; `prepared`
     computes it."""
     links: LinkedPieces | None = None
     """The word links of the pairs, for guided alignment."""
     soft_targets: SoftTargets | None = None
-    """The most probable tokens of teachers at each of `positions`, for distillation."""
+    """The most probable tokens of teachers at each of `positions`, for distillation; in a packed batch, at all."""
     packing: Packing | None = None
     """The sentences of a packed batch."""
 
@@ -63,12 +64,12 @@ class Batch(NamedTuple):
             return self
         is_ids = self.source.dim() == 2 and self.source.dtype == torch.int64 and not self.packing
         lengths = self.source.ne(SPECIAL.pad).sum(1).tolist() if is_ids else ()
-        positions = self.labels.flatten().ne(SPECIAL.pad).nonzero().squeeze(1)
+        positions = None if self.packing else pinned(self.labels.flatten().ne(SPECIAL.pad).nonzero().squeeze(1))
         links = self.links and LinkedPieces(*map(pinned, self.links))
         soft = self.soft_targets and SoftTargets(*map(pinned, self.soft_targets))
         source, targets_in, labels = (pinned(side) for side in self[:3])
         packing = self.packing and self.packing.prepared()
-        return Batch(source, targets_in, labels, pinned(positions), lengths, links, soft, packing)
+        return Batch(source, targets_in, labels, positions, lengths, links, soft, packing)
 
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch on another device."""

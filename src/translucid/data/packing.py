@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.data.batching import Batch, LinkedPieces
 from translucid.ground.special import SPECIAL
+from translucid.kernels.loss import SoftTargets
 from translucid.kernels.packing import Packing, Sentences
 
 TOKENS, SENTENCES = 1.03, 1.25
@@ -110,7 +112,11 @@ def pack(batch: Batch, shape: PackedShape | None = None) -> Batch:
         pair = row // batch.labels.size(1)
         source_index = packing.source.offsets.long()[pair] + column
         links = LinkedPieces(target_index * source.size(1) + source_index, links.weights)
-    return Batch(source, targets_in, labels, links=links, soft_targets=batch.soft_targets, packing=packing)
+    soft = batch.soft_targets
+    if soft:  # at all positions; nothing is expected at those of the filling
+        rest = labels.size(1) - len(soft.tokens)
+        soft = SoftTargets(*(F.pad(part, (0, 0, 0, rest)) for part in soft))
+    return Batch(source, targets_in, labels, links=links, soft_targets=soft, packing=packing)
 
 
 def _sentences(lengths: Tensor, size: int, shape: PackedShape | None) -> Sentences:

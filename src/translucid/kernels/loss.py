@@ -21,7 +21,10 @@ Five ideas make it cheap:
    D numbers per row instead of V. So the factor of the products is z dl = exp l - (1 - e) z 1[v = y].
 
 On a GPU, 4 would wait for the device, and 2 and 5 gain nothing. Chunks are larger there, since many short kernels are
-slow.
+slow. The same code is compiled within a graph (`training.compile`).
+
+Positions of a packed batch that have no label have the factor 0 in each sum, so that all batches have one shape. On a
+CPU, they are left out instead.
 
 Soft targets q (Hinton et al. 2015, arXiv 1503.02531), the probabilities that teachers give to a few tokens c_k, with a
 sum of 1, take a share a of the loss: the loss above times 1 - a, plus a * (log z - sum_k q_k l_ck). They change dl only
@@ -59,7 +62,7 @@ class SoftTargets(NamedTuple):
     probabilities: Tensor
     """Their probabilities [n, K]; those of a position sum to 1."""
 
-    def rows(self, rows: slice) -> SoftTargets:
+    def rows(self, rows: slice | Tensor) -> SoftTargets:
         """Return the soft targets of some positions."""
         return SoftTargets(self.tokens[rows], self.probabilities[rows])
 
@@ -93,6 +96,8 @@ class Target(NamedTuple):
     soft: SoftTargets | None = None
     share: float = 0.0
     """a; 0 without soft targets."""
+    counted: Tensor | None = None
+    """boolean [n], False at positions that have no label; None if all have one."""
 
     @property
     def weights(self) -> tuple[float, float]:
@@ -100,9 +105,14 @@ class Target(NamedTuple):
         hard = 1 - self.share
         return hard * (1 - self.smoothing), hard * self.smoothing
 
-    def rows(self, rows: slice) -> Target:
+    def rows(self, rows: slice | Tensor) -> Target:
         """Return the target distribution of some positions."""
-        return self._replace(labels=self.labels[rows], soft=self.soft and self.soft.rows(rows))
+        counted = None if self.counted is None else self.counted[rows]
+        return self._replace(labels=self.labels[rows], soft=self.soft and self.soft.rows(rows), counted=counted)
+
+    def weighted(self, x: Tensor) -> Tensor:
+        """Return x [n] or [n, ..], 0 at positions that have no label."""
+        return x if self.counted is None else x * self.counted.view(-1, *[1] * (x.dim() - 1))
 
 
 def chunked_loss(features: Tensor, weight: Tensor, bias: Tensor, target: Target) -> Sums:
@@ -151,8 +161,17 @@ def _empty_gradient(weight: Tensor) -> Tensor:
 @fast_products()
 def _sums(features: Tensor, weight: Tensor, bias: Tensor, target: Target, gradients: _Gradients | None) -> Sums:
     """Return the sums, and fill `gradients` if it is not None."""
-    sums = _sums_on_cpu if features.device.type == "cpu" else _sums_on_gpu
-    return sums(features, weight, bias, target, gradients)
+    if features.device.type != "cpu" or torch.compiler.is_compiling():
+        return _sums_on_gpu(features, weight, bias, target, gradients)
+    if target.counted is None:
+        return _sums_on_cpu(features, weight, bias, target, gradients)
+    index = target.counted.nonzero().squeeze(1)
+    selected = features.index_select(0, index)
+    own_gradients = gradients and gradients._replace(features=torch.empty_like(selected))
+    sums = _sums_on_cpu(selected, weight, bias, target.rows(index), own_gradients)
+    if gradients and own_gradients:
+        gradients.features.zero_().index_copy_(0, index, own_gradients.features)
+    return sums
 
 
 def _sums_on_cpu(features: Tensor, weight: Tensor, bias: Tensor, target: Target, gradients: _Gradients | None) -> Sums:
@@ -168,7 +187,7 @@ def _sums_on_cpu(features: Tensor, weight: Tensor, bias: Tensor, target: Target,
     w_sum = w.sum(0)
     for start in range(0, rows, ROWS):
         span = slice(start, start + ROWS)
-        chunk, (y, _, soft, share) = x[span], target.rows(span)
+        chunk, (y, _, soft, share, _) = x[span], target.rows(span)
         row = torch.arange(len(chunk))
         label_index = (row, y)  # not scatter, which copies its whole target if that is bfloat16
         logits = torch.mm(factor(chunk), w_factor.t(), out=buffer[: len(chunk)])
@@ -206,40 +225,42 @@ def _sums_on_gpu(features: Tensor, weight: Tensor, bias: Tensor, target: Target,
     """Compute the sums with PyTorch's kernels; products are in the dtype of autocast if it is on."""
     device = features.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+    exact = torch.promote_types(weight.dtype, torch.float32)
     vocabulary, rows = len(weight), max(1, LOGITS_ON_GPU // len(weight))
     hard, uniform = target.weights
     w_sum = weight.sum(0)
-    nll, log_z, soft_loss = (torch.zeros((), device=features.device) for _ in range(3))
+    nll, log_z, soft_loss = (torch.zeros((), dtype=exact, device=features.device) for _ in range(3))
     correct = target.labels.new_zeros(())
     with torch.autocast(device, enabled=False):
         x, w, b = features.to(dtype), weight.to(dtype), bias.to(dtype)
         for start in range(0, len(x), rows):
             span = slice(start, start + rows)
-            chunk, (labels, _, soft, share) = x[span], target.rows(span)
-            y = labels[:, None]
+            chunk, part = x[span], target.rows(span)
+            y, soft, weighted = part.labels[:, None], part.soft, part.weighted
             logits = F.linear(chunk, w, b)
-            log_p = logits.float().log_softmax(-1)
+            log_p = logits.to(exact).log_softmax(-1)
             label_log_p = log_p.gather(1, y)
-            correct += (label_log_p == log_p.amax(1, keepdim=True)).sum()
-            nll -= label_log_p.sum()
-            log_z += (logits.gather(1, y).float() - label_log_p).sum()  # log z = l_y - log p_y
+            correct += weighted(label_log_p == log_p.amax(1, keepdim=True)).sum()
+            nll -= weighted(label_log_p).sum()
+            log_z += weighted(logits.gather(1, y).to(exact) - label_log_p).sum()  # log z = l_y - log p_y
             if soft:
-                soft_loss -= (soft.probabilities * log_p.gather(1, soft.tokens)).sum()
+                soft_loss -= weighted(soft.probabilities * log_p.gather(1, soft.tokens)).sum()
             if gradients:
                 dl = log_p.exp_().scatter_add_(1, y, torch.full_like(label_log_p, -hard))
                 if soft:
-                    dl.scatter_add_(1, soft.tokens, -share * soft.probabilities)
-                dl = dl.to(dtype)
+                    dl.scatter_add_(1, soft.tokens, -part.share * soft.probabilities)
+                dl = weighted(dl).to(dtype)
                 gradients.features[span] = dl @ w
                 gradients.weight[:, :-1] += dl.t() @ chunk
-                gradients.weight[:, -1] += dl.sum(0, dtype=torch.float32)
-        x_sum = features.sum(0, dtype=weight.dtype)
-        sum_of_logits = x_sum @ w_sum + len(x) * bias.sum()
+                gradients.weight[:, -1] += dl.sum(0, dtype=exact)
+        count = len(x) if target.counted is None else target.counted.sum(dtype=exact)
+        x_sum = target.weighted(features).sum(0, dtype=weight.dtype)
+        sum_of_logits = x_sum @ w_sum + count * bias.sum()
         smoothed = hard * nll + uniform * (log_z - sum_of_logits / vocabulary)
         if target.soft:
             smoothed = smoothed + target.share * soft_loss
         if gradients and uniform:
-            gradients.features.sub_(uniform / vocabulary * w_sum)
+            gradients.features.sub_(target.weighted((uniform / vocabulary * w_sum).expand_as(features)))
             gradients.weight[:, :-1].sub_(uniform / vocabulary * x_sum)
-            gradients.weight[:, -1].sub_(uniform / vocabulary * len(x))
+            gradients.weight[:, -1].sub_(uniform / vocabulary * count)
     return Sums(smoothed, nll, correct)

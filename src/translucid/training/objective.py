@@ -33,8 +33,8 @@ class Loss(NamedTuple):
     correct: Tensor
     """[] the number of tokens that the model ranks first, given the correct tokens before. Equal logits, which are more
     frequent in bfloat16, all rank first."""
-    tokens: int
-    """The number of target tokens, end tokens included."""
+    tokens: Tensor | int
+    """The number of target tokens, end tokens included; a tensor [] for packed batches."""
     reward: float = 0.0
     """The sum of the rewards of sampled outputs, in self-critical training."""
     samples: int = 0
@@ -49,10 +49,18 @@ def sums(losses: Sequence[Loss], device: torch.device, *extra: float) -> Tensor:
     """Return the sums of `Loss.figures` over some batches, then `extra` numbers [5 + M], on their device."""
     dtype = torch.float32 if device.type == "mps" else torch.float64  # MPS has no float64
     device_sums, host_sums = torch.zeros(2, dtype=dtype, device=device), torch.zeros(3, dtype=dtype)
+    packed_tokens = []
     for loss in losses:
+        tokens = loss.tokens
+        if isinstance(tokens, Tensor):
+            packed_tokens.append(tokens)
+            tokens = 0
         device_sums += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
-        host_sums += torch.tensor([loss.tokens, loss.reward, loss.samples], dtype=dtype)
-    return torch.cat([device_sums, upload(torch.cat([host_sums, torch.tensor(extra, dtype=dtype)]), device)])
+        host_sums += torch.tensor([tokens, loss.reward, loss.samples], dtype=dtype)
+    host_figures = upload(torch.cat([host_sums, torch.tensor(extra, dtype=dtype)]), device)
+    if packed_tokens:
+        host_figures[0] += torch.stack(packed_tokens).sum()
+    return torch.cat([device_sums, host_figures])
 
 
 LossFunction: TypeAlias = Callable[[Batch, float], Loss]
@@ -70,8 +78,8 @@ class CarriedLoss(Protocol):
         """Restore the state of process `rank` of `count` from the tensors of a checkpoint."""
 
 
-LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]
-"""A function from features [n, D], the output projection, labels [n] and the label smoothing to the loss."""
+LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Target], Loss]
+"""A function from features [n, D], the output projection and the target distribution to the loss."""
 
 
 def encoded(model: SequenceModel, batch: Batch) -> Memory:
@@ -84,7 +92,7 @@ def encoded(model: SequenceModel, batch: Batch) -> Memory:
 def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_of: LossOf | None = None) -> Loss:
     """Return the teacher-forced loss of a batch at its target positions without padding.
 
-    `loss_of`: the loss function, `smoothed_loss` by default.
+    `loss_of`: the loss function, `loss_of_target` by default.
     """
     memory = encoded(model, batch)
     if not (model.has_auxiliary_loss and model.training):
@@ -110,8 +118,13 @@ def target_loss(
     model: SequenceModel, features: Tensor, batch: Batch, smoothing: float = 0.0, loss_of: LossOf | None = None
 ) -> Loss:
     """Return the loss of a batch's labels [B, T], given the decoder's features [B, T, D], without auxiliary losses."""
-    features, labels, _ = _without_padding(features, batch, model.pad)
-    return (loss_of or smoothed_loss)(features, model.output, labels, smoothing)
+    if batch.packing:  # all positions, so that all batches have one shape
+        features, labels = features.flatten(0, 1), batch.labels.flatten()
+        target = Target(labels, smoothing, counted=labels.ne(model.pad))
+    else:
+        features, labels, _ = _without_padding(features, batch, model.pad)
+        target = Target(labels, smoothing)
+    return (loss_of or loss_of_target)(features, model.output, target)
 
 
 def _without_padding(features: Tensor, batch: Batch, pad: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -136,22 +149,27 @@ def loss_of_target(features: Tensor, output: nn.Linear, target: Target) -> Loss:
     if not supports_chunks(features, output):
         return reference_loss(features, output, target)
     chunked = chunked_loss(features, output.weight, output.bias, target)
-    return Loss(chunked.smoothed, chunked.nll.detach(), chunked.correct, len(target.labels))
+    return Loss(chunked.smoothed, chunked.nll.detach(), chunked.correct, _tokens(target))
+
+
+def _tokens(target: Target) -> Tensor | int:
+    return len(target.labels) if target.counted is None else target.counted.sum()
 
 
 def reference_loss(features: Tensor, output: nn.Linear, target: Target) -> Loss:
     """Return the loss of features [n, D] by the equations, with all logits [n, V] in memory."""
     log_p = output(features).float().log_softmax(-1)
-    loss = loss_of_log_p(log_p, target.labels, target.smoothing)
+    loss = loss_of_log_p(log_p, target)
     if target.soft is None:
         return loss
-    soft_loss = -(target.soft.probabilities * log_p.gather(1, target.soft.tokens)).sum()
+    soft_loss = -target.weighted(target.soft.probabilities * log_p.gather(1, target.soft.tokens)).sum()
     return loss._replace(smoothed=(1 - target.share) * loss.smoothed + target.share * soft_loss)
 
 
-def loss_of_log_p(log_p: Tensor, labels: Tensor, smoothing: float) -> Loss:
-    """Return the loss of log-probabilities [n, V] and labels [n] by the equation above."""
-    cross_entropy = -log_p.gather(1, labels[:, None]).sum()
-    smoothed = (1 - smoothing) * cross_entropy - smoothing * log_p.mean(-1).sum()
-    correct = (log_p.argmax(-1) == labels).sum()
-    return Loss(smoothed, cross_entropy.detach(), correct, len(labels))
+def loss_of_log_p(log_p: Tensor, target: Target) -> Loss:
+    """Return the loss of log-probabilities [n, V] by the equation above, without soft targets."""
+    labels, smoothing = target.labels, target.smoothing
+    cross_entropy = -target.weighted(log_p.gather(1, labels[:, None])).sum()
+    smoothed = (1 - smoothing) * cross_entropy - smoothing * target.weighted(log_p.mean(-1)).sum()
+    correct = target.weighted(log_p.argmax(-1) == labels).sum()
+    return Loss(smoothed, cross_entropy.detach(), correct, _tokens(target))

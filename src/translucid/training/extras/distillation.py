@@ -159,13 +159,14 @@ class DistillationLoss:
         with torch.no_grad():
             memory = encoded(self.teacher, batch)
             features = self.teacher.features(memory, batch.targets_in).flatten(0, 1)
-            indices = non_padding_indices(batch, self.teacher.pad)
-            p_teacher = self.teacher.output(features.index_select(0, indices)).float().softmax(-1)  # [n, V]
+            if not batch.packing:
+                features = features.index_select(0, non_padding_indices(batch, self.teacher.pad))
+            p_teacher = self.teacher.output(features).float().softmax(-1)  # [n, V]
 
-        def loss_of(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
+        def loss_of(features: Tensor, output: nn.Linear, target: Target) -> Loss:
             log_p = output(features).float().log_softmax(-1)
-            loss = loss_of_log_p(log_p, labels, smoothing)
-            distillation = -(p_teacher * log_p).sum()
+            loss = loss_of_log_p(log_p, target)
+            distillation = -target.weighted(p_teacher * log_p).sum()
             return loss._replace(smoothed=(1 - self.share) * loss.smoothed + self.share * distillation)
 
         return batch_loss(self.model, batch, smoothing, loss_of)
@@ -180,8 +181,8 @@ class SoftTargetLoss:
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of a batch."""
 
-        def loss_of(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
-            return loss_of_target(features, output, Target(labels, smoothing, batch.soft_targets, self.share))
+        def loss_of(features: Tensor, output: nn.Linear, target: Target) -> Loss:
+            return loss_of_target(features, output, target._replace(soft=batch.soft_targets, share=self.share))
 
         return batch_loss(self.model, batch, smoothing, loss_of)
 

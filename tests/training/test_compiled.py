@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch._dynamo.backends.registry import lookup_backend
 
-from tests.devices.shrunk import build_case
-from tests.training.test_packed import SHAPE, padded_batch
+from tests.devices.shrunk import VOCABULARY, build_case
+from tests.training.test_packed import SHAPE, figures, padded_batch
 from translucid.data.batching import Batch
 from translucid.data.packing import pack
 from translucid.ground.errors import UserError
@@ -50,14 +50,16 @@ def test_one_graph_for_all_batches_of_a_length_gives_the_loss_and_the_gradients_
 
 
 @pytest.mark.parametrize("name", ["ssru", "post-norm, learned positions"])
-def test_all_packed_batches_are_one_graph(name):
-    """In float64, with the loss of the model as it is."""
+def test_all_packed_batches_are_one_graph_with_their_loss(name, monkeypatch):
+    """In float64: the figures and gradients of the padded batch, with a loss in four chunks."""
     model, graphs = build_case(name, layers=1).model.double().train(), []
-    loss_of = CompiledLoss(model, counting(graphs))
+    monkeypatch.setattr("translucid.kernels.loss.LOGITS_ON_GPU", 13 * VOCABULARY)
+    loss_of = CompiledLoss(model, counting(graphs, lookup_backend("aot_eager")))
     for lengths in (((4, 6), (9, 2), (1, 11)), ((3, 3), (2, 8), (7, 4), (5, 5)), ((10, 11),)):
-        batch = pack(padded_batch(lengths), SHAPE)
-        expected = batch_loss(model, batch, 0.1).smoothed
-        torch.testing.assert_close(loss_of(batch, 0.1).smoothed, expected, rtol=0, atol=1e-9)
+        batch = padded_batch(lengths)
+        expected = figures(model, batch_loss, batch)
+        actual = figures(model, lambda _, *args: loss_of(*args), pack(batch, SHAPE))
+        torch.testing.assert_close(actual, expected, rtol=0, atol=1e-9)
     assert len(graphs) == 1
 
 

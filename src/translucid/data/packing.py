@@ -1,6 +1,6 @@
 """Packed batches of sentence pairs: all sources are in one row and all targets in another.
 
-All batches of an epoch have one shape, so a GPU can reuse one graph for all of them. Pairs are taken in random order
+All batches of a training have one shape, so a GPU can reuse one graph for all of them. Pairs are taken in random order
 while they fit; the rest of a row is filled with padding.
 """
 
@@ -27,7 +27,7 @@ MULTIPLE = 8
 
 
 class PackedShape(NamedTuple):
-    """The shape of the packed batches of an epoch."""
+    """The shape of packed batches."""
 
     pairs: int
     """The largest number of pairs of a batch."""

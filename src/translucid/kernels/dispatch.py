@@ -37,13 +37,14 @@ def reference_mode(*names: str) -> Iterator[None]:
 def uses_reference(name: str) -> bool:
     """Whether the reference implementation replaces this kernel now.
 
-    While `torch.compile` traces, this is true for all kernels but attention: the compiler generates kernels itself, and
-    reading the context variable would break its graph. Code that compiles must check `in_reference_mode` before.
+    While `torch.compile` traces, this is true for all kernels but attention and the loss, whose chunks save memory: the
+    compiler generates kernels itself, and reading the context variable would break its graph. Code that compiles must
+    check `in_reference_mode` before.
     """
     import torch  # imported here because commands without PyTorch import this package too
 
     if torch.compiler.is_compiling():
-        return name != "attention"
+        return name not in ("attention", "loss")
     return name in _reference.get()
 
 

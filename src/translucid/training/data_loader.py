@@ -91,13 +91,13 @@ class PairDataLoader:
             seed: the seed of the order and the pieces.
             workers: the processes that share each batch.
             block: the number of pairs that are sorted into batches at a time.
-            packed: whether batches are packed, and all batches of an epoch have the same shape.
+            packed: whether batches are packed, and all batches have the same shape.
         """
         self.corpus, self.sizes, self.shares, self.count = corpus, sizes, shares, count
         self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
         self.workers, self.block, self.packed = workers or Workers(), block, packed
         self._shape: PackedShape | None = None
-        """The shape of the batches of the current epoch, if they are packed."""
+        """The shape of packed batches, the same in all epochs, once one has been planned."""
         self._epoch_corpus: tuple[int, BatchedCorpus] | None = None
         self._block_plan: tuple[int, int, list[NDArray[np.int64]]] | None = None
         self._counts: dict[int, list[int]] = {}
@@ -160,17 +160,21 @@ class PairDataLoader:
             batch -= count
         return self._order(epoch).blocks, 0
 
+    def _pairs(self, epoch: int, block: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the indices of the pairs of a block that are not too long, and their lengths on both sides."""
+        indices = self._order(epoch).block(block)
+        source, target = self._draw(epoch).lengths_of(indices)
+        fit = np.maximum(source, target) <= (self.max_tokens or np.inf)
+        return (indices, source, target) if fit.all() else (indices[fit], source[fit], target[fit])
+
     def _plan(self, epoch: int, block: int) -> list[NDArray[np.int64]]:
         """Return the batches of a block as indices of pairs."""
         if self._block_plan is None or self._block_plan[:2] != (epoch, block):
-            corpus, indices = self._draw(epoch), self._order(epoch).block(block)
-            source, target = corpus.lengths_of(indices)
-            fit = np.maximum(source, target) <= (self.max_tokens or np.inf)
-            if not fit.all():
-                indices, source, target = indices[fit], source[fit], target[fit]
-            if self.packed and not block:  # always planned before the other blocks of an epoch
+            if self.packed and not self._shape:
+                _, source, target = self._pairs(0, 0)  # of the first epoch, also when a training is resumed
                 longest = self.max_tokens or int(np.maximum(source, target).max())
                 self._shape = PackedShape.of(source, target, self.batch_tokens, longest)
+            indices, source, target = self._pairs(epoch, block)
             if self._shape:
                 plan = packed_batches(source, target, self._shape, seed=self.seed, epoch=epoch, block=block)
             else:

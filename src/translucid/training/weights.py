@@ -154,13 +154,13 @@ class CompiledLoss:
         """
         import torch._inductor.exc  # imported here because it takes seconds
 
-        def features(source: Tensor, targets_in: Tensor, packing: Packing | None) -> Tensor:
-            memory = model.encode_packed(source, packing) if packing else model.encode(source)
-            return model.features(memory, targets_in)
+        def features(source: Tensor, targets_in: Tensor) -> Tensor:
+            return model.features(model.encode(source), targets_in)
 
         self.model = model
         limits: dict[str, Any] = {"recompile_limit": GRAPHS, "isolate_recompiles": True}  # missing in PyTorch's stubs
         self._features = torch.compile(features, backend=backend, fullgraph=True, **limits)
+        self._packed_loss = torch.compile(partial(batch_loss, model), backend=backend, fullgraph=True, **limits)
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of a batch, as `batch_loss` does.
@@ -170,12 +170,14 @@ class CompiledLoss:
         """
         if in_reference_mode():  # a compiled graph does not check the mode
             return batch_loss(self.model, batch, smoothing)
-        source, targets_in = batch[:2] if batch.packing else self._padded(batch)
-        for ids in (source, targets_in):
-            torch._dynamo.maybe_mark_dynamic(ids, 0)  # one graph for all numbers of rows
         try:
-            with without_cudnn(source.device):
-                features = self._features(source, targets_in, batch.packing)
+            with without_cudnn(batch.source.device):
+                if batch.packing:
+                    return self._packed_loss(batch, smoothing)
+                source, targets_in = self._padded(batch)
+                for ids in (source, targets_in):
+                    torch._dynamo.maybe_mark_dynamic(ids, 0)  # one graph for all numbers of rows
+                features = self._features(source, targets_in)
         except (torch._dynamo.exc.BackendCompilerFailed, torch._inductor.exc.InductorError) as error:
             reason = str(error).strip().splitlines()[0]
             fix = "Set training.compile=false, or install a C++ compiler for a CPU, Triton for a GPU."

@@ -23,7 +23,6 @@ from translucid.data.batching import Batch
 from translucid.ground.errors import UserError
 from translucid.kernels.attention import without_cudnn
 from translucid.kernels.dispatch import in_reference_mode
-from translucid.kernels.packing import Packing
 from translucid.models.kinds import resolved, task_of
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.tensor_file import load_weights, unshared

@@ -46,6 +46,25 @@ def test_controls_work_by_keyboard_alone(lesson):
     assert page.get_by_label("sharpness").input_value() == "1.25"
 
 
+def test_questions_check_themselves_and_are_remembered(context, saved):
+    page = context.new_page()
+    for name, opens in (("masks", True), ("features", False)):
+        page.goto(f"{saved.as_uri()}/{name}.html")
+        page.locator(".choices li:not([data-right]) button").first.press("Enter")
+        assert page.locator(".result").inner_text().startswith("No.")
+        assert not page.locator(".question details").evaluate("(details) => details.open")
+        page.locator(".choices [data-right] button").press("Enter")
+        assert page.locator(".result").inner_text() == "Right."
+        assert page.locator(".question details").evaluate("(details) => details.open") == opens
+    page.goto(f"{saved.as_uri()}/index.html")
+    marked = [link.split()[0] for link in page.locator(".lessons a").all_inner_texts() if "✓ answered" in link]
+    assert marked == ["Masks", "What"]
+    page.evaluate("localStorage.setItem('translucid-lessons', '{')")
+    page.reload()
+    assert not page.get_by_text("✓ answered").count()
+    page.close()
+
+
 def test_no_content_is_wider_than_the_page(context, saved):
     page = context.new_page()
     out = []

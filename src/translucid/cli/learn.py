@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from translucid.cli import option
-from translucid.ground.atomic import atomic_folder, refuse_overwrite
+from translucid.ground.atomic import atomic_folder, export_folder, refuse_overwrite
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.lessons.lessons import LESSONS
@@ -22,6 +22,9 @@ def learn(
     runs: Annotated[Path, Option(metavar="FOLDER", help="The folder of the lessons' models.")] = Path("runs"),
     train: Annotated[bool, Option("--train", help="Train missing models: about fifteen minutes for all.")] = False,
     save: Annotated[Path | None, Option(metavar="FOLDER", help="Save the pages instead of serving them.")] = None,
+    exercises: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Write a notebook for each lesson with a function to write.")
+    ] = None,
     overwrite: option.Overwrite = False,
     port: Annotated[int, Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
     show: Annotated[bool, Option("--open", help="Open the lessons in the browser.")] = False,
@@ -40,10 +43,15 @@ def learn(
         translucid learn --train --open
 
         translucid learn --save lessons
+
+        translucid learn --exercises exercises
     """
     from translucid.lessons.runs import Models
 
     console, models = Console(stderr=True), Models(runs)
+    if exercises:
+        _write_exercises(exercises, overwrite, console)
+        return
     if save:
         refuse_overwrite(save, overwrite, "lessons.js", "a folder of lessons")
     if train:
@@ -70,6 +78,14 @@ def learn(
         _live(models, port, show, console)
     else:
         _recorded(port, show, console)
+
+
+def _write_exercises(folder: Path, overwrite: bool, console: Console) -> None:
+    from translucid.lessons.exercise_notebooks import MARKER, write_exercises
+
+    with export_folder(folder, overwrite, *MARKER) as temporary:
+        write_exercises(temporary)
+    console.print(f"the exercises are in {folder}: jupyter lab {folder}", soft_wrap=True)
 
 
 def _export_demo(models: Models, folder: Path, console: Console) -> None:

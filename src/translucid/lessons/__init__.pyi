@@ -1,3 +1,5 @@
+from translucid.lessons.checking import Verdict as Verdict
+from translucid.lessons.checking import check as check
 from translucid.lessons.equations import direct_effects as direct_effects
 from translucid.lessons.equations import held_norm as held_norm
 from translucid.lessons.equations import live_translation as live_translation

@@ -22,6 +22,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from translucid.inspection.rendering.bundling import WEB, bundle
+from translucid.lessons.exercises import EXERCISES
 from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.models.kinds import lesson_figures, resolved
 
@@ -32,6 +33,7 @@ DEMO_PAGE = "translator"
 """The folder next to saved pages with the demo's web export, which some of them embed."""
 
 
+SCRIPT = '<script defer src="lessons.js"></script>\n'
 EQUATIONS = "translucid.lessons.equations"
 """The module of the lines that the pages show as the code of an equation."""
 SOURCES = PAGES.parent.parent.parent
@@ -107,6 +109,7 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
     text = (PAGES / "texts" / f"{lesson.name}.html").read_text(encoding="utf-8")
     introduction, question = text.split("<!-- question -->\n")
     lead, explanation = introduction.split("<!-- figure -->\n")
+    exercise = next(exercise for exercise in EXERCISES if exercise.lesson == lesson.name)
     embedded = ""
     if embed and lesson.view:
         embedded = _template("embedded").substitute(folder=DEMO_PAGE, view=lesson.view)
@@ -119,10 +122,11 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
         equations=_equations(lesson),
         code=_code(lesson),
         question=question,
+        exercise=exercise.name,
         embedded=embedded,
         pagination=_pagination(number),
     )
-    scripts = f'<script defer src="records/{lesson.name}.js"></script>\n<script defer src="lessons.js"></script>\n'
+    scripts = f'<script defer src="records/{lesson.name}.js"></script>\n{SCRIPT}'
     return _document(lesson.title, lesson.name, body, scripts, translator, live=live, command=lesson.command)
 
 
@@ -130,7 +134,7 @@ def index(translator: str = "", *, live: bool = False) -> str:
     """Return the page that lists the lessons."""
     hint = "" if live else _template("recorded_hint").template
     body = _template("index").substitute(cards="".join(map(_card, LESSONS)), hint=hint)
-    return _document("Lessons", "", body, "", translator, live=live)
+    return _document("Lessons", "", body, SCRIPT, translator, live=live)
 
 
 def save_pages(folder: Path, records: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ import { ablationFacts, ablationFigure } from "./ablation.js";
 import { alignmentFigure } from "./alignment.js";
 import { beamFacts, beamFigure } from "./beam.js";
 import { bottleneckFacts, bottleneckFigure } from "./bottleneck.js";
+import { markAnswered, showChoices } from "./choices.js";
 import { circuitFacts, circuitFigure } from "./circuit.js";
 import { contextFacts, contextFigure } from "./context.js";
 import { contributionsFacts, contributionsFigure } from "./contributions.js";
@@ -69,7 +70,10 @@ const PAIRS = {
 const SEPARATOR = " / "; // between two sentences in a request
 const lessonName = document.body.dataset.lesson;
 
-if (lessonName) startFigure(document.getElementById("figure"), globalThis.lessonRecords[lessonName]);
+if (lessonName) {
+  startFigure(document.getElementById("figure"), globalThis.lessonRecords[lessonName]);
+  showChoices(lessonName);
+} else markAnswered();
 
 function startFigure(root, record) {
   root.replaceChildren();

@@ -1,0 +1,46 @@
+"""The notebooks of the exercises: an equation, a function to write, and a cell that checks it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+from translucid.lessons.exercises import EXERCISES, Exercise
+from translucid.lessons.lessons import LESSONS
+
+MARKER = "1-decoder_state.ipynb", "a folder of exercises"
+"""A file by which the folder is recognized, and the name of its kind."""
+
+
+def write_exercises(folder: Path) -> None:
+    """Write a notebook for each exercise into a folder."""
+    for number, exercise in enumerate(EXERCISES, 1):
+        text = json.dumps(notebook(exercise, number), ensure_ascii=False, indent=1)
+        (folder / f"{number}-{exercise.name}.ipynb").write_text(f"{text}\n", encoding="utf-8")
+
+
+def notebook(exercise: Exercise, number: int) -> dict[str, Any]:
+    """Return the notebook of an exercise, in version 4.5 of the format."""
+    title = next(lesson.title for lesson in LESSONS if lesson.name == exercise.lesson)
+    statement = f"# {number}. {title}\n\n$${exercise.equation}$$\n\nWrite the function, then run the last cell."
+    cells = [
+        _cell("markdown", "statement", statement),
+        _cell("code", "answer", f"import torch\n\n\n{stub(exercise)}"),
+        _cell("code", "check", f"from translucid.lessons import check\n\ncheck({exercise.name})"),
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def stub(exercise: Exercise) -> str:
+    """Return the function to write: its parameters and what it returns."""
+    parameters = ", ".join(inspect.signature(exercise.right).parameters)
+    return f'def {exercise.name}({parameters}):\n    """{exercise.right.__doc__}"""\n    raise NotImplementedError'
+
+
+def _cell(kind: str, name: str, source: str) -> dict[str, Any]:
+    cell: dict[str, Any] = {"cell_type": kind, "id": name, "metadata": {}, "source": source}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})

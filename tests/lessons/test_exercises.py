@@ -12,7 +12,7 @@ from translucid.lessons.exercises import EXERCISES
 
 
 def test_each_lesson_has_an_exercise():
-    assert [exercise.lesson for exercise in EXERCISES] == [lesson.name for lesson in LESSONS]
+    assert [exercise.name for exercise in EXERCISES] == [lesson.exercise for lesson in LESSONS]
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)

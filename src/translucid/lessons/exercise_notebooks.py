@@ -23,7 +23,7 @@ def write_exercises(folder: Path) -> None:
 
 def notebook(exercise: Exercise, number: int) -> dict[str, Any]:
     """Return the notebook of an exercise, in version 4.5 of the format."""
-    title = next(lesson.title for lesson in LESSONS if lesson.name == exercise.lesson)
+    title = next(lesson.title for lesson in LESSONS if lesson.exercise == exercise.name)
     statement = f"# {number}. {title}\n\n$${exercise.equation}$$\n\nWrite the function, then run the last cell."
     cells = [
         _cell("markdown", "statement", statement),

@@ -19,8 +19,6 @@ from translucid.lessons import equations
 class Exercise:
     """A function to write."""
 
-    lesson: str
-    """The name of the lesson."""
     right: Callable[..., Any]
     """The right answer, whose name and parameters are those of the function to write."""
     equation: str
@@ -128,7 +126,6 @@ def _signed_features(x: Tensor, W_e: Tensor, b_e: Tensor, W_d: Tensor, b_d: Tens
 
 EXERCISES = [
     Exercise(
-        "bottleneck",
         equations.decoder_state,
         r"h_0 = \tanh(W y_S), \quad h_t = f(h_{t-1}, w_t)",
         lambda g: (_normal(g, 4, 3), _normal(g, 5, 3), _normal(g, 3, 3), lambda h, word: _cell(word, h)),
@@ -143,7 +140,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "alignment",
         equations.additive,
         r"e_i = v^T \tanh(W h + U y_i)",
         lambda g: (_normal(g, 3), _normal(g, 5, 4), _normal(g, 6, 3), _normal(g, 6, 4), _normal(g, 6)),
@@ -161,7 +157,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "memory",
         equations.attention,
         r"\mathrm{Attention}(Q, K, V) = \mathrm{softmax}(Q K^T / \sqrt{d}) V",
         lambda g: (_normal(g, 4, 4), _normal(g, 4, 4), _normal(g, 4, 6)),
@@ -179,7 +174,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "masks",
         equations.masked_weights,
         r"\alpha_{ts} = \frac{m_{ts} \exp e_{ts}}{\sum_j m_{tj} \exp e_{tj}}",
         _scores_and_mask,
@@ -202,7 +196,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "positions",
         equations.positions,
         r"P_{p,2i} = \sin(p / 10000^{2i/D}), \quad P_{p,2i+1} = \cos(p / 10000^{2i/D})",
         lambda g: (5 + int(torch.randint(4, (), generator=g)), 8),
@@ -215,7 +208,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "heads",
         equations.multi_head,
         r"\mathrm{MultiHead} = [\mathrm{head}_1; \dots; \mathrm{head}_H] W^O, \quad "
         r"\mathrm{head}_i = \mathrm{Attention}(x W^Q_i, y W^K_i, y W^V_i)",
@@ -237,7 +229,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "scale",
         equations.slopes,
         r"\frac{\partial \alpha_i}{\partial e_i} = \alpha_i (1 - \alpha_i), \quad \alpha = \mathrm{softmax}(K q / d^p)",
         lambda g: (_normal(g, 4), _normal(g, 5, 4), 0.5),
@@ -251,7 +242,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "beam",
         equations.beam_search,
         r"\hat y = \arg\max_y \mathrm{score}(\log p(y), |y|) \text{ among the prefixes that the beam keeps}",
         _search,
@@ -268,7 +258,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "layers",
         equations.layer_prediction,
         r"p_l = \mathrm{softmax}(E \, N(h) + b)",
         lambda g: (
@@ -284,7 +273,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "contributions",
         equations.contributions,
         r"c_s = \frac{\max(0, \lVert y \rVert_1 - \lVert y - T(x_s) \rVert_1)}{\sum_j \max(0, \dots)}, \quad "
         r"y = \sum_s T(x_s)",
@@ -305,7 +293,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "ablation",
         equations.multi_head_without,
         r"\sum_h g_h \, \mathrm{head}_h W^O_h, \quad g_h = 0 \text{ if head } h \text{ is off, else } 1",
         lambda g: ([_normal(g, 4, 3) for _ in range(3)], [_normal(g, 3, 5) for _ in range(3)], {1}),
@@ -322,12 +309,11 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "patching",
         equations.patched,
         r"s'_i = \tilde s_i \text{ of CLEAN at the word, } s_i \text{ of OTHER elsewhere}",
         lambda g: (_normal(g, 4, 3), _normal(g, 4, 3), 2),
         {
-            "the argument `states` is changed: clone it first": _patched_in_place,
+            "the states of OTHER are changed in place: clone them first": _patched_in_place,
             "the roles are exchanged: the states are those of OTHER": (
                 lambda states, clean_states, word: equations.patched(clean_states, states, word)
             ),
@@ -335,7 +321,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "context",
         equations.with_context,
         r"[x_1; \langle sep \rangle; x]",
         lambda g: (torch.randint(9, (4,), generator=g).tolist(), 99, torch.randint(9, (5,), generator=g).tolist()),
@@ -355,7 +340,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "live",
         equations.live_translation,
         r"\text{write } y_i \text{ if } \arg\max_s A_{i,s} < n - f \text{ of } n \text{ words heard, or all are heard}",
         _live,
@@ -373,7 +357,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "features",
         equations.transcoder,
         r"f = \mathrm{TopK}(\mathrm{relu}(W_e x + b_e)), \quad \hat y = f W_d + b_d",
         lambda g: (_normal(g, 4), _normal(g, 9, 4), _normal(g, 9), _normal(g, 9, 4), _normal(g, 4), 2),
@@ -389,7 +372,6 @@ EXERCISES = [
         },
     ),
     Exercise(
-        "circuit",
         equations.direct_effects,
         r"\text{effect}_i = \frac{\partial \, \mathrm{logit}}{\partial w_i} \cdot w_i, \quad "
         r"\text{bias} = \mathrm{logit}(0)",

@@ -16,6 +16,8 @@ class Lesson:
     title: str
     summary: str
     """The summary in the list of lessons."""
+    exercise: str
+    """The name of the function to write, see `exercises.py`."""
     equations: Sequence[str]
     """The functions of `equations.py` that are shown as the code of the lesson's equation."""
     code: Sequence[str]

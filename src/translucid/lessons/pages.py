@@ -22,7 +22,6 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from translucid.inspection.rendering.bundling import WEB, bundle
-from translucid.lessons.exercises import EXERCISES
 from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.models.kinds import lesson_figures, resolved
 
@@ -109,7 +108,6 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
     text = (PAGES / "texts" / f"{lesson.name}.html").read_text(encoding="utf-8")
     introduction, question = text.split("<!-- question -->\n")
     lead, explanation = introduction.split("<!-- figure -->\n")
-    exercise = next(exercise for exercise in EXERCISES if exercise.lesson == lesson.name)
     embedded = ""
     if embed and lesson.view:
         embedded = _template("embedded").substitute(folder=DEMO_PAGE, view=lesson.view)
@@ -122,7 +120,7 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
         equations=_equations(lesson),
         code=_code(lesson),
         question=question,
-        exercise=exercise.name,
+        exercise=lesson.exercise,
         embedded=embedded,
         pagination=_pagination(number),
     )

@@ -145,7 +145,7 @@ def _both_languages(file: Path, languages: Languages, on_bad: OnBad) -> tuple[st
     if source and target:
         return source, target
     what = f"has the languages {listed}" if codes else "names no languages"
-    raise UserError(what, file=file, fix="Convert it: terms convert with --source-language and --target-language.")
+    raise UserError(what, file=file, fix="Name both languages; translucid terms convert takes their codes.")
 
 
 def _code(section: Element) -> str:

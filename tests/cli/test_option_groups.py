@@ -15,6 +15,7 @@ SHARED = (
     "--skip-bad",
     "--ensemble",
     "--terms-mode",
+    "--domain",
 )
 
 

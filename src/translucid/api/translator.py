@@ -26,6 +26,7 @@ from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import Engine, EngineName
 from translucid.engines.name_stand_ins import NameStandIns, Search
+from translucid.engines.sense_choice import SenseChooser
 from translucid.engines.stages import Part, Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.ground.iteration import batched
@@ -297,6 +298,7 @@ class Translator:
         *,
         inflect: bool = False,
         mode: TermsMode = "auto",
+        domain: str | None = None,
     ) -> Translator:
         """Return a translator that uses these terms, and no others, with the same model; see docs/terminology.md.
 
@@ -304,13 +306,18 @@ class Translator:
             terms: a file of terms, or the terms, each a `Term` or (source, target, ...) as in the lines of a file.
             inflect: whether inflected forms of the words are terms too, in the source and in the translation.
             mode: whether to annotate terms for the model, to constrain the search, or both; see `TermsMode`.
+            domain: the subject field of the texts, if the terms name theirs: others are left out.
 
         Raises:
-            UserError: the terms are damaged, their languages can't be inflected, or the model reads no annotations.
+            UserError: the terms are damaged, their languages can't be inflected, the model reads no annotations, or no
+                term is of the domain.
         """
         tokenizer = self.tokenizer
         refuse_mode(mode, tokenizer)
-        loaded_terms = term_list(terms, self.languages, inflect, read_by_model=tokenizer.marks_terms)
+        loaded_terms = term_list(terms, self.languages, inflect, read_by_model=tokenizer.marks_terms, domain=domain)
+        if loaded_terms.has_conditions:
+            chooser = SenseChooser(lambda: self.torch_engine, tokenizer, self.pipeline.longest)
+            loaded_terms = loaded_terms.choosing(chooser)
         steps = [step for step in self.pipeline.steps if not isinstance(step, TermAnnotation)]
         if tokenizer.marks_terms and mode != "constrain":
             # First, as terms are annotated only in a text that no other step has changed.

@@ -35,6 +35,7 @@ CONFLICTS = (
 """Pairs of options that exclude each other, and why."""
 NEEDS = {
     "--terms-mode": "--terms",
+    "--domain": "--terms",
     "--knn": "--memory",
     "--retranslate": DOCUMENT,
 }

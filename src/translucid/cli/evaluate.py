@@ -207,7 +207,7 @@ def _evaluate_translations(
         translator = replace(translator, pipeline=replace(translator.pipeline, context=None))
     constrained = None
     if terms.terms:
-        constrained = translator.with_terms(terms.terms, inflect=terms.inflect, mode=terms.mode)
+        constrained = translator.with_terms(terms.terms, inflect=terms.inflect, mode=terms.mode, domain=terms.domain)
     if links and not translator.inspector.has_cross_attention:
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --gold.")
     options = configuration.decoding_with({"beam": translation.beam})

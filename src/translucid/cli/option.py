@@ -278,6 +278,7 @@ class Terms(NamedTuple):
             "needed. inflect: also match inflected forms. Repeat it for two of them.",
         ),
     ] = None
+    domain: Annotated[str | None, Option(help="The subject field of the texts, among those of the terms.")] = None
 
     @property
     def mode(self) -> TermsMode:

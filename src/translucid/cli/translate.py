@@ -320,6 +320,7 @@ def translate(
         "terms": terms.terms,
         "inflect_terms": terms.inflect,
         "terms_mode": terms.mode,
+        "domain": terms.domain,
         "memory": memory_file,
         "memory_from": percent,
         "knn": memory.knn,

@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -231,6 +231,8 @@ class TranslationJob(LineJob):
     """The file of a term list, as `Translator.with_terms` takes it."""
     inflect_terms: bool = False
     terms_mode: TermsMode = "auto"
+    domain: str | None = None
+    """The subject field of the texts, among those of the terms."""
     context: str | None = None
     """The text before the first line, for a run with document context."""
     separate_lines: bool = False
@@ -395,7 +397,7 @@ class TranslationJob(LineJob):
         if self.alignments:
             record["alignment"] = translation.alignment
         if self.terms:
-            record["terms"] = list(map(asdict, translation.terms))
+            record["terms"] = [use.record() for use in translation.terms]
         return {**record, "warnings": self._warnings(translation)}
 
     def _warnings(self, translation: AnyTranslation) -> list[str]:
@@ -533,7 +535,7 @@ def open_translator(job: TranslationJob, recall: Recall | None, threads: int) ->
     if job.knn and recall:
         translator = translator.with_knn(recall.memory)
     if job.terms:
-        translator = translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
+        translator = translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode, domain=job.domain)
     translator = replace(translator, ranking=_ranking(job, translator))
     return PivotTranslator(first_translator, translator) if first_translator else translator
 

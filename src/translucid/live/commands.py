@@ -137,6 +137,7 @@ def live(
         terms=terms.terms,
         inflect_terms=terms.inflect,
         terms_mode=terms.mode,
+        domain=terms.domain,
     )
     translator: Any = open_translator(job, None, 1)
     options = {name: value for name, value in decisions._asdict().items() if value is not None}

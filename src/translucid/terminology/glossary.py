@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from io import StringIO
@@ -89,10 +89,22 @@ class Sense(NamedTuple):
 
 
 def senses(terms: Iterable[Term]) -> list[Sense]:
-    """Return the senses of terms, in their order.
+    """Return the senses of terms, in their order, as `sense_groups` finds them."""
+    groups = sense_groups(terms, lambda term: (term.source, term.part_of_speech, term.case))
+    return list(map(_sense, groups))
 
-    Terms of one source have the same sense if they have the same target, or the same domain and example: those without
-    either are alternatives of each other.
+
+def sense_groups(
+    terms: Iterable[Term], source_of: Callable[[Term], tuple[object, ...]] = lambda term: ()
+) -> list[list[Term]]:
+    """Return terms of the same sense together, in their order.
+
+    Terms have the same sense if they have the same target, or the same domain and example: those without either are
+    alternatives of each other.
+
+    Args:
+        terms: the terms.
+        source_of: terms of which this returns different values have different senses.
     """
     listed = list(terms)
     # Sets of terms, as trees whose roots are the first term of each.
@@ -105,14 +117,14 @@ def senses(terms: Iterable[Term]) -> list[Sense]:
 
     first_with: dict[tuple[object, ...], int] = {}
     for index, term in enumerate(listed):
-        source = term.source, term.part_of_speech, term.case
+        source = source_of(term)
         for key in ((*source, term.target), (*source, term.domain, term.example)):
             early, late = sorted((root(index), root(first_with.setdefault(key, index))))
             parents[late] = early
     groups: dict[int, list[Term]] = {}
     for index, term in enumerate(listed):
         groups.setdefault(root(index), []).append(term)
-    return list(map(_sense, groups.values()))
+    return list(groups.values())
 
 
 def _sense(terms: Sequence[Term]) -> Sense:
@@ -121,6 +133,27 @@ def _sense(terms: Sequence[Term]) -> Sense:
     examples = dict.fromkeys(term.example for term in terms if term.example)
     targets = dict.fromkeys(term.target or term.source for term in terms)
     return Sense(first.source, [*targets], first.part_of_speech, first.case, [*domains], [*examples])
+
+
+def in_domain(terms: Sequence[Term], domain: str) -> list[Term]:
+    """Return the terms of a subject field, and for sources that have none in it, those without a subject field.
+
+    Raises:
+        UserError: no term is of this subject field.
+    """
+    wanted = domain.casefold()
+    fields = [[field.strip() for field in term.domain.split(";")] for term in terms]
+    chosen = [wanted in map(str.casefold, names) for names in fields]
+    if not any(chosen):
+        names = dict.fromkeys(name for listed in fields for name in listed if name)
+        fix = f"There are: {', '.join([*names][:10])}." if names else "Add a column named domain."
+        raise UserError(f"has no term of the domain {domain!r}", file="terms", fix=fix)
+    sources = {term.source for term, is_chosen in zip(terms, chosen, strict=True) if is_chosen}
+    kept = []
+    for term, is_chosen in zip(terms, chosen, strict=True):
+        if is_chosen or not (term.domain or term.source in sources):
+            kept.append(term)
+    return kept
 
 
 def read_terms(file: Path, languages: Languages = (None, None)) -> list[Term]:

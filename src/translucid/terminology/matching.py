@@ -7,18 +7,19 @@ linked to the term, and to nothing else.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, product
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from bitext.languages import Languages, short_code
 from bitext.protected_spans import kept_parts
 from bitext.words import LINKED_WORD, capitalized, folded, words_in, words_without_signs
 from translucid.ground.errors import UserError, missing_package
-from translucid.terminology.glossary import Term, read_terms, terms_of
+from translucid.terminology.glossary import Term, in_domain, read_terms, sense_groups, terms_of
 
 
 class Lemmas:
@@ -140,6 +141,38 @@ def _words(text: str, span: Span) -> tuple[list[int], list[int]]:
 Outcome = Literal["used", "inflected", "missing"]
 
 
+class OtherSense(NamedTuple):
+    """A sense of a term that was not chosen."""
+
+    target: str
+    similarity: float
+
+
+class ChosenSense(NamedTuple):
+    """Why a sense of a term was chosen."""
+
+    why: Literal["example", "first"]
+    """Its example was the most similar to the sentence, or it is the first in the list."""
+    domain: str = ""
+    example: str = ""
+    similarity: float | None = None
+    """The cosine of the sentence and the example."""
+    others: tuple[OtherSense, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**self._asdict(), "others": [other._asdict() for other in self.others]}
+
+
+Choose: TypeAlias = Callable[[Sequence[Sequence["Term"]], str, Span], tuple[int, ChosenSense]]
+"""Returns the number of the sense of the term at a span of a text, given the terms of each sense, and why."""
+
+
+def first_sense(senses: Sequence[Sequence[Term]], text: str, span: Span) -> tuple[int, ChosenSense]:
+    """Choose the first sense in the list."""
+    return 0, ChosenSense("first", senses[0][0].domain)
+
+
 @dataclass(frozen=True)
 class Match:
     """A term in a source."""
@@ -151,6 +184,8 @@ class Match:
     end: int
     text: str
     """The term as it is written in the source."""
+    sense: ChosenSense | None = None
+    """Why these terms were chosen, if others with the same source have another sense."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -180,6 +215,13 @@ class TermUse:
     target: str
     """The preferred target."""
     outcome: Outcome
+    sense: ChosenSense | None = None
+    """Why this target was chosen, if the term has several senses."""
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values."""
+        fields = {"source": self.source, "target": self.target, "outcome": self.outcome}
+        return {**fields, "sense": self.sense.record()} if self.sense else fields
 
     def __str__(self) -> str:
         return f"{self.source} ({self.target})"
@@ -213,12 +255,16 @@ class TermList:
             target: if given, other forms of the target are distinguished from a missing term.
         """
         self.source, self.target = source, target
+        self.choose: Choose = first_sense
+        self.has_conditions = False
+        """Whether terms have domains or examples, so that there may be several senses."""
         self.count = 0
         self._exact: dict[tuple[str, ...], list[Term]] = defaultdict(list)
         self._forms: dict[tuple[str, ...], list[Term]] = defaultdict(list)
         lengths: dict[str, set[int]] = defaultdict(set)
         for term in terms:
             self.count += 1
+            self.has_conditions = self.has_conditions or bool(term.domain or term.example)
             words = tuple(folded(words_in(term.source)))
             self._exact[words].append(term)
             lengths[words[0]].add(len(words))
@@ -228,6 +274,12 @@ class TermList:
                 lengths[forms[0]].add(len(forms))
         # The numbers of words of the terms that begin with a word.
         self._lengths = lengths
+
+    def choosing(self, choose: Choose) -> TermList:
+        """Return the same list with another way to choose among the senses of a term."""
+        chosen = copy(self)
+        chosen.choose = choose
+        return chosen
 
     @cached_property
     def other_forms(self) -> dict[str, list[str]]:
@@ -258,12 +310,21 @@ class TermList:
                     continue
                 span = text[words[index].start : words[end - 1].end]
                 if terms := self._terms_of(span, tuple(plain[index:end]), tuple(forms[index:end])):
-                    matches.append(Match(terms, words[index].start, words[end - 1].end, span))
+                    matches.append(self._match(terms, text, words[index].start, words[end - 1].end))
                     index = end
                     break
             else:
                 index += 1
         return matches
+
+    def _match(self, terms: tuple[Term, ...], text: str, start: int, end: int) -> Match:
+        """Return a match of terms with the same source, of one sense."""
+        if self.has_conditions and len(terms) > 1 and any(term.domain or term.example for term in terms):
+            groups = sense_groups(terms)
+            if len(groups) > 1:
+                number, sense = self.choose(groups, text, (start, end))
+                return Match(tuple(groups[number]), start, end, text[start:end], sense)
+        return Match(terms, start, end, text[start:end])
 
     def _terms_of(self, text: str, plain: tuple[str, ...], forms: tuple[str, ...]) -> tuple[Term, ...]:
         """Return the terms of a text; those with the same words if there are any, else those with the same forms."""
@@ -279,7 +340,7 @@ class TermList:
             outcome: Outcome = "missing"
             if occurrence:
                 outcome = "inflected" if occurrence.inflected else "used"
-            uses.append(TermUse(match.text, match.targets[0], outcome))
+            uses.append(TermUse(match.text, match.targets[0], outcome, match.sense))
         return uses
 
     def occurrences(self, matches: Sequence[Match], translation: str) -> list[Occurrence | None]:
@@ -388,6 +449,7 @@ def term_list(
     inflect: bool,
     *,
     read_by_model: bool = False,
+    domain: str | None = None,
 ) -> TermList:
     """Return a term list for terms in any of these forms.
 
@@ -396,9 +458,10 @@ def term_list(
         languages: the source and the target language.
         inflect: whether other forms of the words match too.
         read_by_model: whether the model reads the terms in the source, and so may write other forms.
+        domain: if given, terms of other subject fields are left out; see `glossary.in_domain`.
 
     Raises:
-        UserError: a term is invalid, or a language has no dictionary.
+        UserError: a term is invalid, a language has no dictionary, or no term is of the domain.
     """
     if isinstance(terms, TermList):
         return terms
@@ -410,5 +473,7 @@ def term_list(
             parsed.append(term)
         else:
             parsed += terms_of([term])
+    if domain:
+        parsed = in_domain(parsed, domain)
     source, target = languages
     return TermList(parsed, Lemmas(source) if inflect else None, Lemmas(target) if inflect or read_by_model else None)

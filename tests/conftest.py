@@ -253,6 +253,14 @@ def small_run(corpus, made_once):
 
 
 @pytest.fixture(scope="session")
+def formality_run(made_once):
+    """An untrained run from English to Spanish whose vocabulary has the control tokens of formality."""
+    from tests.probes.untrained import untrained_run  # not all tests need it
+
+    return made_once("formality", lambda folder: untrained_run(folder, 1, "en", "es", formality=0.5))
+
+
+@pytest.fixture(scope="session")
 def pivot_runs(made_once):
     """A folder with the untrained runs es-en and en-fr."""
     from tests.probes.untrained import untrained_run  # not all tests need it

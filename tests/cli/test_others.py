@@ -195,6 +195,23 @@ def test_phrasebook_writes_labels_of_each_word(call, tmp_path):
     assert result.code == 2 and "has no place for labels" in result.err
 
 
+def test_phrasebook_addresses_the_reader_formally_or_informally(call, tmp_path):
+    plain, file = tmp_path / "plain.jsonl", tmp_path / "addressed.jsonl"
+    for out, *asked in ((plain,), (file, "--formality")):
+        assert call("data", "phrasebook", out, "--count", "60", "--max-words", "9", *asked).code == 0
+    formal = {"formal": "target", "informal": "contrast"}
+    rows = [(json.loads(old), json.loads(new)) for old, new in zip(plain.open(), file.open(), strict=True)]
+    assert {new.get("formality") for _, new in rows} == {None, *formal}
+    for old, new in rows:
+        informal = {"formal": "contrast"}.get(new.get("formality"), "target")
+        assert (new["source"], new[informal]) == (old["source"], old["target"])
+        assert new.get("contrast") != new["target"]
+    for other in ("--discourse", "--labels"):
+        result = call("data", "phrasebook", tmp_path / "x.jsonl", "--formality", other)
+        assert result.code == 2 and f"--formality and {other} do not go together" in result.err
+    assert call("data", "phrasebook", tmp_path / "x.tsv", "--formality").code == 2
+
+
 @pytest.mark.parametrize("count", [0, -5])
 def test_phrasebook_writes_one_pair_or_more(call, tmp_path, count):
     assert call("data", "phrasebook", tmp_path / "pairs.tsv", "--count", count).code == 2

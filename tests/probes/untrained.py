@@ -20,16 +20,18 @@ from translucid.runs.run_folder import RunFolder
 SHAPE = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
 
 
-def untrained_run(folder: Path, seed: int, source: str, target: str, **decoding: float) -> None:
+def untrained_run(
+    folder: Path, seed: int, source: str, target: str, *, formality: float = 0.0, **decoding: float
+) -> None:
     """Write a run for two languages, with a quality estimator; `decoding`: settings of the search."""
     torch.manual_seed(seed)
     limits = {"decoding.max_length_ratio": 1, "decoding.max_length_extra": 5}
-    languages = {"data.source_language": source, "data.target_language": target}
+    languages = {"data.source_language": source, "data.target_language": target, "data.formality": formality}
     decoding_overrides = {f"decoding.{name}": value for name, value in decoding.items()}
     overrides = {"model": SHAPE, "data.tokenizer.vocabulary": 200, **limits, **languages, **decoding_overrides}
     configuration = resolve(overrides=overrides)
     pairs = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
-    tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)
+    tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1, reserved=configuration.data.reserved)
     run = RunFolder(folder)
     run.begin(configuration, tokenizer)
     run.save_model(Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model), tokenizer, {})

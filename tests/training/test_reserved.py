@@ -11,15 +11,22 @@ from translucid.api.segment_translator import shown_matches
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.pieces import MATCH, TERM
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
+from translucid.ground.special import FORMALITY, SPECIAL
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 
-RESERVED_BY_SETTING = {"data.placeholders=0.5": PLACEHOLDERS, "data.terms=0.5": TERM, "data.fuzzy_matches=50": (MATCH,)}
-ALL_PIECES = frozenset((*PLACEHOLDERS, *TERM, MATCH))
+TOKENS = tuple(FORMALITY.values())
+RESERVED_BY_SETTING = {
+    "data.placeholders=0.5": PLACEHOLDERS,
+    "data.terms=0.5": TERM,
+    "data.fuzzy_matches=50": (MATCH,),
+    "data.formality=0.5": TOKENS,
+}
+ALL_PIECES = frozenset((*PLACEHOLDERS, *TERM, MATCH, *TOKENS))
 PAIRS = [Pair(phrase.source, phrase.target) for phrase in generate(300, max_words=8)]
+PAIRS[:2] = [Pair("You sing.", "Usted canta."), Pair("You sing?", "¿Cantas tú?")]
 CORPORA = Corpora.of(PAIRS[:280], PAIRS[280:])
 
 
@@ -84,10 +91,12 @@ def test_both_engines_use_them(fine_tuned_run, tmp_path):
                 "I like soccer.", beam=1
             )
             masked = translator.translate("I like %s.", beam=1)
-            translations.append([fuzzy.text, annotated.text, masked.text])
+            formal = translator.with_formality("formal").translate("I like %s.", beam=1)
+            translations.append([fuzzy.text, annotated.text, masked.text, formal.text])
     assert translations[0] == translations[1]
     assert not ALL_PIECES & {*"".join(translations[0])} and "⟦" not in "".join(translations[0])
-    for match, term, placeholder in (inputs[:3], inputs[3:]):
+    for match, term, placeholder, formal in (inputs[:4], inputs[4:]):
+        assert formal == [FORMALITY["formal"], *placeholder]
         assert match.count(MATCH) == 1 and match[match.index(MATCH) + 1].startswith("▁")
         assert [piece for piece in term if piece in TERM] == [*TERM]
         assert placeholder.count("⟦1⟧") == 1

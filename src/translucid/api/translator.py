@@ -22,6 +22,7 @@ from translucid.api.translation import (
     text_list,
 )
 from translucid.data.document_context import ContextOptions, Source, as_source
+from translucid.data.formality import FORMALITIES, languages_with_rules, rules_of
 from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import Engine, EngineName
@@ -29,7 +30,9 @@ from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.sense_choice import SenseChooser
 from translucid.engines.stages import Part, Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
+from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
+from translucid.ground.special import Formality
 from translucid.inspection.ablation import Ablation, mean_outputs
 from translucid.inspection.intervention import Intervention
 from translucid.interop.run_resolution import resolve_run
@@ -96,8 +99,8 @@ class Translator:
 
     `inspector` looks inside the model, and `quality` estimates how good translations are.
 
-    A translator never changes. `between`, `with_terms`, `with_knn`, `with_adapter`, `with_interventions` and `ablated`
-    return others, which share the loaded run.
+    A translator never changes. `between`, `with_formality`, `with_terms`, `with_knn`, `with_adapter`,
+    `with_interventions` and `ablated` return others, which share the loaded run.
     """
 
     loaded: LoadedRun
@@ -173,6 +176,21 @@ class Translator:
         return self.tokenizer.has_placeholders
 
     @property
+    def formality(self) -> Formality | None:
+        """How translations address their reader, if `with_formality` has chosen."""
+        return self.tokenizer.formality
+
+    @property
+    def has_formality(self) -> bool:
+        """Whether `with_formality` can choose how translations address their reader."""
+        return self.tokenizer.has_formality and not self._lacks_formality_of_target
+
+    @property
+    def _lacks_formality_of_target(self) -> bool:
+        """Whether the model is multilingual, and no rules have labeled the formality of its target language."""
+        return bool(self.configuration.data.tokenizer.languages) and rules_of(self.languages[1]) is None
+
+    @property
     def stages(self) -> SearchStages:
         """The stages of a translation."""
         constraints = (self._term_constraint,) if self._term_constraint else ()
@@ -210,7 +228,7 @@ class Translator:
     def between(self, source: str | None, target: str | None) -> Translator:
         """Return a translator between two other languages of a multilingual model, with the same weights.
 
-        Terms, a ranking and a memory belong to a pair of languages, and are dropped.
+        Terms, a ranking, a memory and a formality belong to a pair of languages, and are dropped.
 
         Args:
             source: the code of the source language; that of this translator by default.
@@ -228,6 +246,30 @@ class Translator:
             tokenizer, self.pipeline.longest, languages[0], protected=self.protected, context=self.pipeline.context
         )
         return Translator(self.loaded, configuration, pipeline, self.loaded.engine_for(languages, tokenizer))
+
+    def with_formality(self, formality: Formality | None) -> Translator:
+        """Return a translator whose translations address their reader so, with the same model; see docs/formality.md.
+
+        Args:
+            formality: `formal` (*usted*, *Sie*, *vous*), `informal` (*tú*, *du*, *tu*), or None for no choice.
+
+        Raises:
+            UserError: there is no such formality, or the run was trained without data.formality.
+        """
+        if formality not in (None, *FORMALITIES):
+            raise UserError(f"there is no formality {formality!r}", fix=f"Give {' or '.join(FORMALITIES)}.")
+        if formality and not self.tokenizer.has_formality:
+            what = f"was trained without data.formality, so it can't be {formality} on request"
+            fix = "Leave `formality` out, or fine-tune it with data.formality=0.5 (docs/formality.md)."
+            raise UserError(what, file=self.run, fix=fix)
+        if formality and self._lacks_formality_of_target:
+            codes = ", ".join(languages_with_rules())
+            fix = f"Leave `formality` out; it is for {codes}."
+            raise UserError(f"has not learned the formality of {self.languages[1]}", file=self.run, fix=fix)
+        tokenizer = self.tokenizer.with_formality(formality)
+        if tokenizer is self.tokenizer:
+            return self
+        return replace(self, pipeline=replace(self.pipeline, tokenizer=tokenizer))
 
     def with_adapter(self, adapter: str | Path | None) -> Translator:
         """Return a translator with another adapter of the run, or with none; the model stays loaded.

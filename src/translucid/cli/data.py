@@ -513,6 +513,9 @@ def phrasebook(
     labels: Annotated[
         bool, Option("--labels", help="Add the labels of each word to OUT.jsonl: gender, role, …")
     ] = False,
+    formality: Annotated[
+        bool, Option("--formality", help="Address the reader with tú or usted; OUT.jsonl says with which.")
+    ] = False,
     overwrite: option.Overwrite = False,
 ) -> None:
     """Write sentence pairs of the built-in English-Spanish phrasebook.
@@ -523,6 +526,9 @@ def phrasebook(
     With --labels, `source_labels` and `target_labels` have what is known of each word: part of speech, gender, number,
     person, tense, sense, role, antecedent and topic.
 
+    With --formality, half of the sentences with *you* are formal. A record of OUT.jsonl has the `formality` of the
+    target, and the translation with the other form of address (`contrast`); `train --set data.formality=0.5` learns it.
+
     **Examples**
 
         translucid data phrasebook train.tsv --count 50000
@@ -532,6 +538,8 @@ def phrasebook(
         translucid data phrasebook passages.jsonl --discourse --count 20000
 
         translucid data phrasebook labeled.jsonl --labels --split test --count 2000
+
+        translucid data phrasebook addressed.jsonl --formality --count 20000
     """
     splits = ("train", "valid", "test")
     if split not in splits:
@@ -542,12 +550,19 @@ def phrasebook(
         raise UserError("has no place for antecedents", file=out, fix="Name a file .jsonl, or leave out --discourse.")
     if labels and out.suffix == ".tsv":
         raise UserError("has no place for labels", file=out, fix="Name a file .jsonl, or leave out --labels.")
+    if formality and out.suffix == ".tsv":
+        raise UserError("has no place for the formality", file=out, fix="Name a file .jsonl.")
+    if formality and (discourse or labels):
+        other = "--discourse" if discourse else "--labels"
+        raise UserError(f"--formality and {other} do not go together", fix="Leave out one of the options.")
     if discourse and (min_words, max_words) != (2, 60):
         raise UserError("--min-words and --max-words are for single sentences", fix="Leave out one of the options.")
     lines = []
     with progress_bar(Console(stderr=True), "writing", count) as advance:
         if discourse:
             records = _passages(count, split, seed, labels)
+        elif formality:
+            records = _addressed(count, split, seed, min_words, max_words)
         else:
             records = _sentences(count, split, seed, min_words, max_words, labels)
         for document in records:
@@ -580,6 +595,26 @@ def _sentences(
         record |= {"alignment": to_pharaoh(phrase.alignment), "document": f"sentence {split} {seed} {number}"}
         if phrase.labels:
             record |= {"source_labels": phrase.labels.source, "target_labels": phrase.labels.target}
+        yield [record]
+
+
+def _addressed(count: int, split: str, seed: int, min_words: int, max_words: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield the record of each sentence, with its formality."""
+    from translucid.corpora.phrasebook import generate_addressed
+    from translucid.evaluation.alignment_error import to_pharaoh
+
+    addressed = generate_addressed(
+        count,
+        split=split,  # type: ignore[arg-type]
+        seed=seed,
+        min_words=min_words,
+        max_words=max_words,
+    )
+    for number, (phrase, formality, contrast) in enumerate(addressed, 1):
+        record: dict[str, Any] = {"source": phrase.source, "target": phrase.target}
+        record |= {"alignment": to_pharaoh(phrase.alignment), "document": f"sentence {split} {seed} {number}"}
+        if formality:
+            record |= {"formality": formality, "contrast": contrast}
         yield [record]
 
 

@@ -90,6 +90,10 @@ class Output(NamedTuple):
     ] = "text"
     nbest: option.Nbest = None
     alignments: Annotated[bool, Option("--alignments", help="Add a tab and the word alignment, as 0-0 1-2.")] = False
+    formality: Annotated[
+        Literal["formal", "informal"] | None,
+        Option(help="Address the reader so, as usted or tú, Sie or du, vous or tu; for a run with data.formality."),
+    ] = None
 
     @property
     def file(self) -> Path | None:
@@ -311,6 +315,7 @@ def translate(
         "form": output.output_format.partition("-")[0],
         "columns": output.nbest or 1,
         "alignments": output.alignments,
+        "formality": output.formality,
         "token_scores": output.output_format == "jsonl-tokens",
         "adapter": models.adapter,
         "interventions": interventions.values,

@@ -24,7 +24,7 @@ class LinkedPair(Pair):
     def of(cls, pair: Pair, links: Iterable[tuple[int, int]]) -> LinkedPair:
         """Return a pair with links; a synthetic pair stays one."""
         kind = LinkedSyntheticPair if isinstance(pair, SyntheticPair) else LinkedPair
-        linked = kind(*pair).of_document(pair.document)
+        linked = kind(*pair).like(pair)
         if pair.original:
             linked.original = pair.original
         linked.links = frozenset(links)
@@ -43,7 +43,7 @@ class LinkedSyntheticPair(LinkedPair, SyntheticPair):  # type: ignore[misc]  # m
 def edited(pair: Pair, source: Sequence[Edit], target: Sequence[Edit] = ()) -> Pair:
     """Return a pair with edits of its texts; they are in order and do not overlap. Its links follow the words."""
     changed = pair._replace(source=splice(pair.source, source), target=splice(pair.target, target))
-    changed.of_document(pair.document)
+    changed.like(pair)
     changed.original = pair.original or pair
     if not isinstance(pair, LinkedPair):
         return changed

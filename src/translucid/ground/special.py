@@ -1,8 +1,8 @@
-"""The four special tokens of every vocabulary: a record of their ids, and one of their spellings."""
+"""The four special tokens of every vocabulary: a record of their ids, and one of their spellings; control tokens."""
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
 
@@ -28,3 +28,8 @@ SPELLINGS = SpecialTokens(pad="<pad>", unknown="<unk>", start="<s>", end="</s>")
 
 TAG = "<bt>"
 """The first token of back-translated sources (Caswell et al. 2019), in vocabularies that are learned with them."""
+
+Formality: TypeAlias = Literal["formal", "informal"]
+FORMALITY: dict[Formality, str] = {"formal": "<formal>", "informal": "<informal>"}
+"""The control token before a source that asks for a form of address in the translation (Sennrich et al. 2016,
+"Controlling politeness", section 3), in vocabularies that are learned with `data.formality`."""

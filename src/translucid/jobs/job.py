@@ -29,6 +29,7 @@ from translucid.api.segment_translator import shown_matches
 from translucid.api.translation import Translation
 from translucid.api.translator import WINDOW, Translator
 from translucid.data.document_context import Source, lines_before
+from translucid.data.formality import may_be
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.minimum_risk import MinimumRisk
@@ -39,6 +40,7 @@ from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.errors import UserError
+from translucid.ground.special import Formality
 from translucid.inspection.intervention import interventions_of
 from translucid.jobs.windows import Window, decoded
 from translucid.kernels.devices import same_sums_on_any_threads
@@ -233,6 +235,8 @@ class TranslationJob(LineJob):
     terms_mode: TermsMode = "auto"
     domain: str | None = None
     """The subject field of the texts, among those of the terms."""
+    formality: Formality | None = None
+    """How translations address their reader, as `Translator.with_formality` takes it."""
     context: str | None = None
     """The text before the first line, for a run with document context."""
     separate_lines: bool = False
@@ -281,7 +285,7 @@ class TranslationJob(LineJob):
         if self.memory:
             memory = open_memory(self.memory, self.languages)
             if len(memory):
-                recall = Recall(memory, self.memory_from)
+                recall = Recall(memory, self.memory_from, partial(may_be, self.formality, self.languages[1]))
         translator = open_translator(self, recall, threads)
         if self.alignments and not translator.inspector.has_cross_attention:
             fix = "Omit `alignments`."
@@ -527,6 +531,8 @@ def open_translator(job: TranslationJob, recall: Recall | None, threads: int) ->
     )
     if job.interventions:
         translator = translator.with_interventions(*interventions_of(job.run, job.interventions))
+    if job.formality:
+        translator = translator.with_formality(job.formality)
     first_translator = None
     if job.first_step:
         first_translator = job.first_step.open(translator, job.device, job.engine, threads)

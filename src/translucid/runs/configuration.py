@@ -49,7 +49,7 @@ from translucid.runs.training_options import TrainingOptions
 _DEFAULTS = DataOptions()
 _FOR_PAIRS = (
     "subword_dropout", "placeholders", "weights", "temperature", "reverse", "both_directions", "synthetic",
-    "target_text", "mix", "valid_general", "train_alignments", "context",
+    "target_text", "mix", "valid_general", "train_alignments", "context", "formality",
 )  # fmt: skip
 """Settings of `data` that only corpora of sentence pairs have."""
 
@@ -425,7 +425,7 @@ _FIXED_LATER = (
     "data.reverse", "data.both_directions", "data.mix", "data.terms", "data.placeholders", "training.init_encoder",
     "training.init_decoder", "training.elmo", "training.freeze", "training.l2_sp", "training.distillation_weight",
     "training.adapter_rank", "training.teachers", "training.soft_targets", "training.guided_alignment",
-    "training.guided_layer", "training.prefixes", "training.packed", "data.context",
+    "training.guided_layer", "training.prefixes", "training.packed", "data.context", "data.formality",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 FIXED_SETTINGS = "a setting that can not change (model, data, seed)"

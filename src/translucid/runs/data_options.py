@@ -18,6 +18,7 @@ from translucid.data.tokenizing.pieces import MATCH, SEPARATOR, TERM
 from translucid.data.tokenizing.tokenizer import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
+from translucid.ground.special import FORMALITY
 from translucid.runs.directions import (
     ANY_SOURCE,
     DirectedCorpus,
@@ -127,6 +128,12 @@ class DataOptions(OptionGroup):
     (docs/context.md). Training draws from 0 to as many for each pair and epoch. Corpora say where documents begin: by a
     blank line, a column or key `document`, or in .tmx files by `x-document` or `tuid`."""
 
+    formality: float = Field(0.0, ge=0, lt=1)
+    """The share of the training pairs with a formal or informal target in which a control token before the source says
+    so: `translate --formality` then chooses between *tú* and *usted*, *du* and *Sie*, *tu* and *vous*. Rules find out
+    how a Spanish, German or French target addresses the reader; the key `formality` of a .jsonl file decides otherwise
+    (docs/formality.md). 0.5 is usual, 0 disables it."""
+
     @property
     def reserved(self) -> tuple[str, ...]:
         """The reserved pieces that the vocabulary must have."""
@@ -139,6 +146,8 @@ class DataOptions(OptionGroup):
             pieces.append(MATCH)
         if self.context:
             pieces.append(SEPARATOR)
+        if self.formality:
+            pieces += FORMALITY.values()
         return tuple(pieces)
 
     @property

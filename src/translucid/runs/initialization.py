@@ -54,7 +54,7 @@ FINE_TUNING: dict[str, Any] = {
 
 LANGUAGES = "source_language", "target_language"
 """The options with the languages that a multilingual run translates between if no others are requested."""
-_INHERITED = (*LANGUAGES, "learned", "reverse", "placeholders")
+_INHERITED = (*LANGUAGES, "learned", "reverse", "placeholders", "formality")
 
 
 def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
@@ -333,7 +333,7 @@ def initial_tokenizer(
         tokenizer = with_tag(tokenizer, shared_ids=data.tokenizer.shared_ids)
     if not tokenizer.reserves(data.reserved):
         if not extensible:
-            options_with_pieces = "placeholders", "terms", "fuzzy_matches", "context"
+            options_with_pieces = "placeholders", "terms", "fuzzy_matches", "context", "formality"
             names = " and ".join(f"data.{name}" for name in options_with_pieces if getattr(data, name))
             what = f"the vocabulary lacks the pieces of {names}, and can't get any"
             raise UserError(what, fix=f"Begin from a whole run and train all of it, or leave {names} out.")

@@ -152,8 +152,8 @@ class DatasetStep:
     def learn(self, corpora: Corpora, console: Console) -> None:
         """Learn what `texts` needs, before the corpus is encoded."""
 
-    def texts(self, pairs: Iterable[Pair], corpora: Corpora) -> Iterable[Pair]:
-        """Return training pairs as the model reads them."""
+    def texts(self, pairs: Iterable[Pair], corpora: Corpora, number: int) -> Iterable[Pair]:
+        """Return the training pairs of a corpus, `corpora.train[number]`, as the model reads them."""
         return pairs
 
     def validation_texts(self, pairs: Sequence[Pair]) -> Sequence[Pair]:

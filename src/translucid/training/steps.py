@@ -12,6 +12,7 @@ from translucid.training.dataset import DatasetStep
 from translucid.training.extras.corpus_text import DocumentContext, Placeholders, Prefixes, SubwordDropout, Terms
 from translucid.training.extras.directions import Directions
 from translucid.training.extras.distillation import Distillation, SoftTargets
+from translucid.training.extras.formality import Formality
 from translucid.training.extras.fuzzy_matches import FuzzyMatches
 from translucid.training.extras.guided_alignment import GuidedAlignment, WordLinks
 from translucid.training.extras.seen_index import SeenIndex
@@ -30,6 +31,7 @@ DATASET_STEPS: dict[str, type[DatasetStep]] = {
     "data.placeholders": Placeholders,
     "data.terms": Terms,
     "training.needs_word_links": WordLinks,
+    "data.formality": Formality,
     "data.fuzzy_matches": FuzzyMatches,
     "data.tokenizer.languages": Directions,
     "training.soft_targets": SoftTargets,

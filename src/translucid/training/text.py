@@ -189,7 +189,7 @@ class TextDataset:
         """Return the training corpora as the model reads them."""
         texts: list[Iterable[Pair]] = list(self.corpora.train)
         for step in self.steps:
-            texts = [step.texts(pairs, self.corpora) for pairs in texts]
+            texts = [step.texts(pairs, self.corpora, number) for number, pairs in enumerate(texts)]
         return texts
 
     def _tokenizers(self, tokenizer: Tokenizer) -> list[Tokenizer]:

@@ -36,6 +36,7 @@ from bitext.readers.lines import (
 from translucid.data.readers.test_sets import cached_set, is_test_set, problem_of_test_set
 from translucid.ground.atomic import replace
 from translucid.ground.errors import UserError, missing_package
+from translucid.ground.special import FORMALITY
 
 if TYPE_CHECKING:
     import pyarrow
@@ -210,7 +211,7 @@ class SyntheticPair(Pair):
     @classmethod
     def of(cls, pair: Pair) -> SyntheticPair:
         """Return a synthetic pair with the texts of a pair."""
-        return cls(*pair).of_document(pair.document)
+        return cls(*pair).like(pair)
 
 
 class TargetText(Pair):
@@ -275,6 +276,8 @@ class Row(NamedTuple):
     """A value that changes where another document begins."""
     references: tuple[str, ...] = ()
     """Further translations of the source."""
+    formality: str | None = None
+    """The form of address of the target: `formal` or `informal`."""
 
 
 def read_pairs(
@@ -297,10 +300,12 @@ def read_pairs(
     for file in files:
         number = crc32(str(file).encode("utf-8", "surrogatepass")) << _DOCUMENT_BITS
         last_document: object = _NO_DOCUMENT
-        for _, source, target, document, references in _rows(str(file), languages, on_bad):
+        for _, source, target, document, references, formality in _rows(str(file), languages, on_bad):
             pair = Pair(source, target)
             if references:
                 pair.references = references
+            if formality:
+                pair.formality = formality
             if documents and document is not ALONE:
                 if document != last_document:
                     number += 1
@@ -447,13 +452,15 @@ def _jsonl(path: Path, on_bad: OnBad) -> Iterator[Row]:
         except (KeyError, TypeError):
             report_bad_line(path, number, "has no source or no target", fix, line, on_bad)
         else:
-            document = record.get("document")
+            document, formality = record.get("document"), record.get("formality")
             if not isinstance(source, str) or not isinstance(target, str):
                 report_bad_line(path, number, "source and target must be strings", fix, line, on_bad)
             elif not isinstance(document, str | int | float | None):
                 report_bad_line(path, number, "document must be a string or a number", fix, line, on_bad)
+            elif formality not in (None, *FORMALITY):
+                report_bad_line(path, number, "formality must be formal or informal", fix, line, on_bad)
             else:
-                yield Row(number, one_line(source), one_line(target), document)
+                yield Row(number, one_line(source), one_line(target), document, formality=formality)
 
 
 BATCH = 1024

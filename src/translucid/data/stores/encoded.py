@@ -217,7 +217,7 @@ class EncodedCorpus:
         documents: bool = False,
         hashes: bool = False,
     ) -> Self:
-        """Encode sentence pairs, put the tag before synthetic sources, and append the end token to both sides.
+        """Encode sentence pairs, put control tokens and the tag before sources, and append the end token to both sides.
 
         Args:
             pairs: the text.
@@ -235,6 +235,9 @@ class EncodedCorpus:
         for chunk in chunks(pairs):
             texts = sources_of(chunk), targets_of(chunk)
             source_ids = tokenizer.encode_source(texts[0])
+            for i, pair in enumerate(chunk):
+                if pair.control:
+                    source_ids[i].insert(len(tokenizer.source_opening), tokenizer.source_id(pair.control))
             for i in synthetic(chunk):
                 assert tokenizer.tag is not None  # `train` refuses other tokenizers
                 source_ids[i].insert(0, tokenizer.tag)

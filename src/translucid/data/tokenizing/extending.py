@@ -26,7 +26,7 @@ from bitext.pair import Pair
 from translucid.data.tokenizing.normalization import Characters, described, normalizer_of, normalizer_without
 from translucid.data.tokenizing.pieces import SPACE, parsed, sanitized
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.special import SPECIAL, TAG
+from translucid.ground.special import FORMALITY, SPECIAL, TAG
 
 MIN_COUNT = 5
 """The fewest occurrences of a new word."""
@@ -106,7 +106,7 @@ def parts_of_new(
 
     They are the pieces into which the original tokenizer cuts the new piece. Where it lacks a character, they are those
     of the text without accents; if it lacks all characters, there are none. For a language, they are the original
-    language pieces. The tag of synthetic pairs has none.
+    language pieces. Other control tokens, such as the tag of synthetic pairs, have none.
 
     Args:
         original: the tokenizer before it was extended.
@@ -130,7 +130,8 @@ def _parts_of_new(original: bytes, extended: bytes, language_pieces: list[str]) 
     for number in range(old_processor.get_piece_size(), new_processor.get_piece_size()):
         piece = new_processor.id_to_piece(number)
         if new_processor.is_control(number):
-            parts.append([] if piece == TAG else old_processor.piece_to_id(language_pieces))
+            is_language = piece not in (TAG, *FORMALITY.values())
+            parts.append(old_processor.piece_to_id(language_pieces) if is_language else [])
             continue
         text = piece.replace(SPACE, " ")
         ids = old_processor.encode(text)
@@ -168,6 +169,7 @@ def _with_pieces(model: bytes, pieces: Sequence[str], matched: Sequence[str]) ->
     # SentencePiece always matches a user-defined piece, and never an unused one, which only has an id.
     types: dict[str, Kind] = dict.fromkeys(pieces, "UNUSED")
     types.update(dict.fromkeys(matched, "USER_DEFINED"))
+    types.update(dict.fromkeys(filter(types.__contains__, FORMALITY.values()), "CONTROL"))
     lowest = min(piece.score for piece in parsed(model).pieces)
     new_pieces = []
     for number, piece in enumerate(pieces, 1):

@@ -42,8 +42,8 @@ RESERVED_PIECES = frozenset((*PLACEHOLDERS, *TERM, MATCH, SEPARATOR))
 
 SPACE = "▁"
 """SentencePiece's sign for a space: a piece that begins with it begins a word."""
-MAX_OPENING = 3
-"""The most tokens before a text, such as language tokens and the start token."""
+MAX_OPENING = 4
+"""The most tokens before a text, such as the start token, language tokens and that of a formality."""
 
 
 class ListedPieces(sentencepiece.SentencePieceProcessor):

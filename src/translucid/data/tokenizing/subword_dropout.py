@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,8 @@ class VariedCorpus:
             documents: whether the corpus should have the numbers of the documents of pairs.
         """
         generator = random.Random(seed)
-        self.tag, self.tagged = tokenizer.tag, np.array(synthetic(pairs), np.int64)
+        self.controls = _controls(pairs, tokenizer)
+        """The control tokens before sources, [n, 2]: the number of the pair, in order, and the id."""
         self.source = _VariedSide(sources_of(pairs), tokenizer.source_segmenter, dropout, generator)
         self.target = _VariedSide(targets_of(pairs), tokenizer.target_segmenter, dropout, generator)
         self.links: EncodedLinks | None = None
@@ -66,11 +68,19 @@ class VariedCorpus:
         """Return the corpus in segmentations that `seed` determines."""
         generator = np.random.default_rng(np.random.SeedSequence(seed))
         ids, offsets = self.source.draw(generator)
-        if self.tag is not None:
-            ids = np.insert(ids, offsets[self.tagged], self.tag)
-            # Each sentence moves by the number of tags before it.
-            offsets = offsets + np.searchsorted(self.tagged, np.arange(len(offsets)))
+        if len(self.controls):
+            rows, tokens = self.controls.T
+            ids = np.insert(ids, offsets[rows], tokens)
+            # Each sentence moves by the number of control tokens before it.
+            offsets = offsets + np.searchsorted(rows, np.arange(len(offsets)))
         return EncodedCorpus(ids, offsets, *self.target.draw(generator), self.links, self.documents)
+
+
+def _controls(pairs: Sequence[Pair], tokenizer: Tokenizer) -> NDArray[np.int64]:
+    """Return the pairs with a tag or another control token before their source, and the ids of these tokens, [n, 2]."""
+    controls = [(i, tokenizer.tag) for i in synthetic(pairs)]
+    controls += [(i, tokenizer.source_id(pair.control)) for i, pair in enumerate(pairs) if pair.control]
+    return np.array(sorted(controls, key=itemgetter(0)), np.int64).reshape(-1, 2)
 
 
 class _VariedSide:

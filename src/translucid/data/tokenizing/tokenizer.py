@@ -33,7 +33,7 @@ from translucid.data.tokenizing.pieces import RESERVED_PIECES, SPACE, TERM, List
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
-from translucid.ground.special import SPECIAL, SPELLINGS, TAG
+from translucid.ground.special import FORMALITY, SPECIAL, SPELLINGS, TAG, Formality
 
 
 class TokenizerOptions(OptionGroup):
@@ -119,6 +119,10 @@ class Learning:
 
     def _trained(self, texts: Sequence[str], size: int, rule: Mapping[str, Any], tagged: bool) -> bytes:
         model = io.BytesIO()
+        controls = [*([TAG] if tagged else []), *self.options.languages.values()]
+        symbols: list[str] = []
+        for piece in self.reserved:
+            (controls if piece in FORMALITY.values() else symbols).append(piece)
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=map(sanitized, texts),
             model_writer=model,
@@ -130,8 +134,8 @@ class Learning:
             bos_id=SPECIAL.start,
             eos_id=SPECIAL.end,
             unk_surface="⁇",
-            control_symbols=[*([TAG] if tagged else []), *self.options.languages.values()],
-            user_defined_symbols=list(self.reserved),
+            control_symbols=controls,
+            user_defined_symbols=symbols,
             max_sentence_length=1 << 16,
             num_threads=_LEARNING_THREADS,
             minloglevel=QUIET,
@@ -203,6 +207,8 @@ class Tokenizer:
     """Ids before every source, such as that of a language."""
     target_opening: Sequence[int] = ()
     """Ids before every target."""
+    formality: Formality | None = None
+    """The form of address that the control token in `source_opening` asks for, if there is one."""
 
     def __init__(self, source: bytes, target: bytes | None = None) -> None:
         """Wrap serialized SentencePiece models; without `target`, `source` is the model of both languages.
@@ -218,10 +224,10 @@ class Tokenizer:
         self.source_size: int = self._source.get_piece_size()
         self.target_size: int = self._target.get_piece_size()
 
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, ...], dict[str, Sequence[int]]]:
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, ...], dict[str, Any]]:
         """Pickle the bytes of the models, because SentencePiece's objects can't be sent to another process."""
         openings = {"source_opening": self.source_opening, "target_opening": self.target_opening}
-        return Tokenizer, tuple(self._models.values()), openings
+        return Tokenizer, tuple(self._models.values()), {**openings, "formality": self.formality}
 
     def between(self, source: str | None, target: str | None, options: TokenizerOptions) -> Tokenizer:
         """Return a tokenizer that puts the start token and the pieces of languages before texts, as the options say.
@@ -237,6 +243,7 @@ class Tokenizer:
         if not options.languages and not options.source_start:
             return self
         tokenizer = copy.copy(self)
+        tokenizer.formality = None
         start = [SPECIAL.start] if options.source_start else []
         tokenizer.source_opening, tokenizer.target_opening = start, ()
         if options.languages and options.marks_sources:
@@ -244,6 +251,21 @@ class Tokenizer:
             tokenizer.target_opening = _language_ids(target, options.languages, self._target, "target")
         elif options.languages:
             tokenizer.source_opening = [*start, *_language_ids(target, options.languages, self._source, "target")]
+        return tokenizer
+
+    def with_formality(self, formality: Formality | None) -> Tokenizer:
+        """Return a tokenizer that puts the control token of this formality before sources, after their language.
+
+        The vocabulary must have the token; None stands for no token.
+        """
+        if formality == self.formality:
+            return self
+        tokenizer, opening = copy.copy(self), list(self.source_opening)
+        if self.formality:
+            opening.pop()
+        if formality:
+            opening.append(self.source_id(FORMALITY[formality]))
+        tokenizer.source_opening, tokenizer.formality = opening, formality
         return tokenizer
 
     @classmethod
@@ -385,6 +407,11 @@ class Tokenizer:
     def marks_terms(self) -> bool:
         """Whether the vocabularies have the pieces that mark terms."""
         return self.reserves(TERM)
+
+    @property
+    def has_formality(self) -> bool:
+        """Whether the vocabularies have the control tokens that ask for a form of address."""
+        return self.reserves(FORMALITY.values())
 
     @property
     def source_segmenter(self) -> Segmenter:

@@ -40,7 +40,7 @@ class Placeholders(DatasetStep):
         """Return the share and the seed."""
         return [self.data.placeholders, self.configuration.training.seed]
 
-    def texts(self, pairs: Iterable[Pair], corpora: Corpora) -> Iterable[Pair]:
+    def texts(self, pairs: Iterable[Pair], corpora: Corpora, number: int) -> Iterable[Pair]:
         """Mask training pairs."""
         return masked_pairs(pairs, self.data.placeholders, self.configuration.training.seed, self.data.protected)
 
@@ -73,7 +73,7 @@ class Terms(DatasetStep):
         with console.status("learning which words translate each other", is_long=True):
             self.lexicon = Lexicon.learn(corpora.filtered(self.data.filter))
 
-    def texts(self, pairs: Iterable[Pair], corpora: Corpora) -> Iterable[Pair]:
+    def texts(self, pairs: Iterable[Pair], corpora: Corpora, number: int) -> Iterable[Pair]:
         """Annotate terms."""
         if self.lexicon is None:
             self.lexicon = Lexicon.learn(corpora.filtered(self.data.filter))

@@ -1,0 +1,146 @@
+"""How a sentence addresses its reader, found by rules: *tú* or *usted*, *du* or *Sie*, *tu* or *vous*.
+
+The rules are in `formality.toml`. A sentence with signs of one form of address gets its label; one with signs of both,
+or only with signs that may mean something else, gets none. The labels teach a model its control tokens (Sennrich et al.
+2016, "Controlling politeness", section 3), and select matches of a memory.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from functools import lru_cache
+from importlib.resources import files
+from random import Random
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from bitext.languages import Languages, same_language
+from bitext.pair import Pair
+from translucid.ground.special import FORMALITY, Formality
+
+Address: TypeAlias = Literal["formal", "informal", "unclear", "none"]
+"""How a sentence addresses its reader: `unclear` if perhaps, or in both ways; `none` if it has no sign of it."""
+FORMALITIES: tuple[Formality, ...] = get_args(Formality)
+NEUTRAL_SHARE = 0.2
+"""The part of `data.formality` for sentences that address nobody. They get a random token, so that the model learns to
+translate such a sentence as if there were none."""
+_TABLE = files("translucid.data") / "formality.toml"
+_START = r"(?:^|(?<=[.!?:…;] )|(?<=[.!?…]['\"»”“] )|(?<=[\"„“«‹'¿¡(]))(?:[\"„“«‹'¿¡(–—-] ?)*"
+"""A pattern of the start of a sentence within a text, with its opening signs."""
+_POLITE = r"(?:(?:por favor|entonces|bueno|bitte|ach|also|na|nun|allez|alors|please),? )?"
+"""A pattern of what may precede an imperative."""
+
+
+class Rules(NamedTuple):
+    """The rules of a language: a pattern for each kind of sign."""
+
+    formal: re.Pattern[str]
+    informal: re.Pattern[str]
+    unclear: re.Pattern[str]
+
+    def address(self, text: str) -> Address:
+        """Return how a sentence addresses its reader."""
+        text = " ".join(text.replace("’", "'").split())
+        is_formal, is_informal = bool(self.formal.search(text)), bool(self.informal.search(text))
+        if is_formal != is_informal:
+            return "formal" if is_formal else "informal"
+        return "unclear" if is_formal or self.unclear.search(text) else "none"
+
+
+def address_of(text: str, language: str | None) -> Address:
+    """Return how a sentence in a language addresses its reader; `unclear` for a language without rules.
+
+    >>> [address_of(text, "es") for text in ("¿Dónde vives?", "¿Dónde vive usted?", "¿Dónde está su casa?", "Llueve.")]
+    ['informal', 'formal', 'unclear', 'none']
+    """
+    rules = rules_of(language)
+    return rules.address(text) if rules else "unclear"
+
+
+def may_be(formality: Formality | None, language: str | None, text: str) -> bool:
+    """Return whether a text has no sign of the other formality; without a formality, any text may be."""
+    return formality is None or address_of(text, language) not in {*FORMALITIES} - {formality}
+
+
+@lru_cache(64)
+def rules_of(language: str | None) -> Rules | None:
+    """Return the rules of a language, if there are any."""
+    for code, signs in _tables().items():
+        if language and same_language(code, language):
+            return Rules(*(_pattern(signs.get(kind, {})) for kind in Rules._fields))
+    return None
+
+
+def languages_with_rules() -> list[str]:
+    """Return the codes of the languages whose forms of address have rules."""
+    return sorted(code for code, signs in _tables().items() if "formal" in signs)
+
+
+@lru_cache(1)
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+
+
+def _pattern(signs: Mapping[str, Any]) -> re.Pattern[str]:
+    """Return the pattern of all signs of a kind."""
+    words, start = _words(signs.get("words", "")), _words(signs.get("start", ""))
+    inside = _words(signs.get("inside", ""))
+    parts = [rf"(?i:{'|'.join([*words, *signs.get('patterns', ())])})"] if words or "patterns" in signs else []
+    parts += signs.get("exact", ())
+    if start:
+        parts.append(rf"(?i:{_START}{_POLITE}(?:{'|'.join(start)}))")
+    if inside:  # a word or a comma precedes
+        parts.append(rf"(?<=[\w,] )(?:{'|'.join(inside)})")
+    if not parts:
+        parts.append("(?!)")  # matches nothing
+    return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)")
+
+
+def _words(text: str) -> list[str]:
+    """Return patterns of words; a hyphen may stand for a space."""
+    return [re.escape(word).replace(r"\-", "[- ]") for word in text.split()]
+
+
+class Labels:
+    """Labels of training pairs, and the control tokens that the model reads."""
+
+    def __init__(self, share: float, seed: int, languages: Languages) -> None:
+        """Label pairs.
+
+        Args:
+            share: the share of the labeled pairs with a token.
+            seed: with the text of a pair, determines whether it gets one; the order of the pairs does not matter.
+            languages: the codes of the languages of source and target.
+        """
+        self.share, self.seed, self.languages = share, seed, languages
+
+    def address(self, pair: Pair) -> Address:
+        """Return how a target addresses its reader: as the corpus says, or else by the rules.
+
+        It is `none` only if the source has no sign of an address either, if there are rules for its language.
+        """
+        for formality in FORMALITIES:
+            if pair.formality == formality:
+                return formality
+        source, target = self.languages
+        address = address_of(pair.target, target)
+        if address == "none" and rules_of(source) and address_of(pair.source, source) != "none":
+            return "unclear"
+        return address
+
+    def with_tokens(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yield pairs, of which some have a control token."""
+        for pair in pairs:
+            address = self.address(pair) if pair.source else "unclear"
+            draw = Random(f"formality {self.seed} {pair.source}\t{pair.target}")
+            chance = draw.random()
+            if address == "none" and chance < self.share * NEUTRAL_SHARE:
+                address = draw.choice(FORMALITIES)
+            elif address not in FORMALITIES or chance >= self.share:
+                yield pair
+                continue
+            marked = copy(pair)
+            marked.control = FORMALITY["formal" if address == "formal" else "informal"]
+            yield marked

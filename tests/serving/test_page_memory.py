@@ -207,3 +207,29 @@ def test_an_accepted_segment_changes_the_next_one_which_shows_the_entry(page):
     expect(entry).to_have_count(0)
     expect(second).to_be_focused()
     page.evaluate("localStorage.clear()")
+
+
+def test_the_page_says_when_the_model_has_learned_from_corrections(page):
+    adapters = [
+        None,
+        {"number": 1, "when": "2026-01-15T09:30:00Z"},
+        {"number": 1, "when": "2026-01-15T09:30:00Z"},
+        None,
+    ]
+
+    def look(route):
+        answer = route.fetch().json()
+        route.fulfill(json=answer | {"adapter": adapters.pop(0)})
+
+    page.route("**/look", look)
+    note, learned = page.locator("#adapter-note"), "The model has learned from corrections (2026-01-15 09:30 UTC)."
+    for text, expected in (
+        ("We", ""),
+        ("They", f"New: {learned}"),
+        ("You", learned),
+        ("I", "New: The model has forgotten"),
+    ):
+        page.fill("#source", text)
+        expect(page.locator("#attention .above .word").first).to_have_text(text)
+        expect(note).to_contain_text(expected) if expected else expect(note).to_be_hidden()
+    expect(note).to_have_text("New: The model has forgotten what it learned from corrections.")

@@ -142,6 +142,7 @@ def test_a_server_that_stops_tells_how_many_requests_it_finishes(capsys):
         (["RUN", "--per-day", "60"], "The option --per-day is now --rate-limit N/day."),
         (["RUN", "--suggestions"], "--suggestions is for --memory"),
         (["RUN", "--knn"], "--knn is for --memory. Add --memory"),
+        (["RUN", "--learn", "50", "--memory", "a.memory"], "--learn is for --suggestions. Add --suggestions"),
         (
             ["RUN", "--knn", "--memory", "old.tsv", "--engine", "ctranslate2"],
             "--knn and --engine ctranslate2 do not go",
@@ -150,12 +151,13 @@ def test_a_server_that_stops_tells_how_many_requests_it_finishes(capsys):
         (["RUN", "--memory", "old.tmx", "--suggestions"], "old.tmx: can't be added to"),
     ],
 )
-def test_errors_are_one_line(run, arguments, message, monkeypatch, capfd):
+def test_errors_are_one_line(run, arguments, message, tmp_path, monkeypatch, capfd):
     def fail(self, sockets):
         raise AssertionError("it serves")
 
     monkeypatch.setattr(Listening, "run", fail)
     arguments = [argument.replace("RUN", str(run)) for argument in arguments]
+    monkeypatch.chdir(tmp_path)
     Path("old.tsv").write_text("I like soccer.\tMe encanta.\n")
     assert main.run(["serve", *arguments, "--port", str(free_port())]) == 2
     err = capfd.readouterr().err

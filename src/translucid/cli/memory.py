@@ -311,6 +311,23 @@ def _show(console: Console, match: Match) -> None:
 
 
 @app.command()
+def forget(memory: DatabaseArgument) -> None:
+    """Remove the latest adapter that a server has learned from a memory (`serve --learn`).
+
+    The one before it, if there is one, or else the model alone translates from the next request on. Entries stay.
+
+    **Examples**
+
+        translucid memory forget mine.memory
+    """
+    from translucid.memory.learned_adapters import forget_latest
+
+    removed, before = forget_latest(memory)
+    rest = f"{before} applies again" if before else "there is no other"
+    Console(stderr=True).print(f"removed {removed}; {rest}", soft_wrap=True)
+
+
+@app.command()
 def stats(
     memory: MemoryArgument,
     source_language: SourceCode = None,

@@ -25,6 +25,7 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -127,6 +128,9 @@ class Models(NamedTuple):
         bool, Option("--knn", help="Let similar segments of the memory change the probabilities of words (kNN-MT).")
     ] = False
     suggestions: Annotated[bool, Option("--suggestions", help="Add suggestions and corrections to the memory.")] = False
+    learn: Annotated[
+        int, Option(metavar="N", help="Update an adapter in the background after N corrections; 0: never.", min=0)
+    ] = 0
     terms: Annotated[Path | None, Option(help="A term list, which translations of the first model apply.")] = None
     device: option.Device = "auto"
     engine: option.Engine = "auto"
@@ -189,18 +193,21 @@ def serve(
             raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
         if models.knn:
             raise UserError("--knn is for --memory", fix="Add --memory, or leave --knn out.")
+    if models.learn and not models.suggestions:
+        raise UserError("--learn is for --suggestions", fix="Add --suggestions, or leave --learn out.")
     if logs.log_format == "json":
         Console.log_format = "json"
     # The port is taken before models are loaded, which may take minutes.
     with bound(address.host, address.port) as listener:
         catalog = load(runs, models.device, options, models.engine, models.terms or ())
         release_freed_memory()  # of conversions, which need several times the memory of the model
-        memory = open_memory_of(catalog, models.memory, models.terms, grows=models.suggestions, knn=models.knn)
+        opened = partial(_opened, catalog, grows=models.suggestions, knn=models.knn, learn=models.learn)
+        memory = open_memory_of(catalog, models.memory, models.terms, opened)
         key_memories: dict[Path, ServerMemory] = {}
 
         def open_memories(keys: Mapping[str, ApiKey | None]) -> None:
             for file in memory_files(keys) - key_memories.keys():
-                key_memories[file] = _opened(catalog, file, grows=models.suggestions, knn=models.knn)
+                key_memories[file] = opened(file)
 
         open_memories(options.api_keys)
         app = create_app(catalog, options, memory, lambda _: recorded_routes(), key_memories)
@@ -268,23 +275,34 @@ def memory_files(keys: Mapping[str, ApiKey | None]) -> set[Path]:
 
 
 def open_memory_of(
-    catalog: Catalog, memory: Path | None, terms: Path | None, *, grows: bool = False, knn: bool = False
+    catalog: Catalog,
+    memory: Path | None,
+    terms: Path | None,
+    opened: Callable[[Path], ServerMemory] | None = None,
 ) -> ServerMemory | None:
-    """Open the memory, if a file is given; clients may add to it if it `grows`, and translators retrieve with `knn`.
+    """Open the memory, if a file is given, with the function `opened`; by default for look-up only.
 
     Raises:
-        UserError: no translator is served that could use the memory or the terms, or that could retrieve.
+        UserError: no translator is served that could use the memory or the terms, or as `opened`.
     """
     for flag, file in (("--terms", terms), ("--memory", memory)):
         if file and not catalog.models:
             raise UserError(f"{flag} is for translators", fix="Leave it out.")
     if memory is None:
         return None
-    return _opened(catalog, memory, grows=grows, knn=knn)
+    return opened(memory) if opened else _opened(catalog, memory)
 
 
-def _opened(catalog: Catalog, file: Path, *, grows: bool, knn: bool) -> ServerMemory:
-    """Open a memory, and begin to retrieve from it, which loads PyTorch, before the first request."""
+def _opened(catalog: Catalog, file: Path, *, grows: bool = False, knn: bool = False, learn: int = 0) -> ServerMemory:
+    """Open a memory, and load what changes translations (PyTorch, an adapter) before the first request.
+
+    Args:
+        catalog: the models.
+        file: the memory.
+        grows: whether clients may change it.
+        knn: whether translators retrieve from it.
+        learn: the number of corrections after which an adapter is learned; 0 is never.
+    """
     from translucid.serving.memory import ServerMemory
 
     if not catalog.models:
@@ -293,8 +311,10 @@ def _opened(catalog: Catalog, file: Path, *, grows: bool, knn: bool) -> ServerMe
     for pairs in catalog.models:
         if all(pairs.find(side, code or "") for side, code in zip(pairs.sides, memory.languages, strict=True)):
             served = pairs.between(*map(str, memory.languages))
+            if served and learn and not memory.learner:
+                memory.learn(served.translator, learn)
             if served:
-                memory.retrieving(served.translator)
+                memory.changed(served.translator)
     return memory
 
 

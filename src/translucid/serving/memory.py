@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -23,8 +24,10 @@ from bitext.memory.match import MIN_PERCENT, UNWRITABLE, Match
 from bitext.memory.translation_memory import MAX_MATCHES, Recall, TranslationMemory
 from bitext.pair import Pair
 from translucid.ground.errors import UserError
+from translucid.memory.learned_adapters import latest_adapter, number_of
 from translucid.memory.opening import open_memory
 from translucid.serving.edge.failures import ApiError, ServerError
+from translucid.serving.learning import AdapterLearner
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
@@ -36,7 +39,7 @@ MOST = 1_000_000
 PENDING = 64
 """The maximum number of additions that wait to be written; further ones are refused with 503."""
 RETRIEVING = 4
-"""The most recently used translators that retrieve from a memory; each keeps up to 65,536 states of the decoder."""
+"""The most recently used translators that a memory changes; each keeps up to 65,536 states of the decoder."""
 READ_SECONDS, WRITE_SECONDS = 0.5, 2.0
 """The seconds for which a reader and a writer wait for another program that has locked the file."""
 UNREADABLE = -2
@@ -106,8 +109,11 @@ class ServerMemory:
         self.memory, self.languages, self._writer = memory, languages, writer
         self.recall = Recall(memory)
         self.knn = knn
-        self._retrieving: LRUCache[Translator, Translator] = LRUCache(RETRIEVING)
-        self._retrieving_lock = threading.Lock()
+        self.learner: AdapterLearner | None = None
+        self.adapter: Path | None = None
+        """The latest adapter that was learned from the corrections, if there is one."""
+        self._translators: LRUCache[tuple[Translator, Path | None], Translator] = LRUCache(RETRIEVING)
+        self._translators_lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "memory")  # one writer at a time, which may wait for other programs
         self._pending = threading.BoundedSemaphore(PENDING)
 
@@ -146,8 +152,33 @@ class ServerMemory:
         """Whether clients may add to the memory."""
         return self._writer is not None
 
-    def retrieving(self, translator: Translator) -> Translator:
-        """Return a translator between its languages that retrieves from it, if translators do.
+    def learn(self, translator: Translator, every: int) -> None:
+        """Learn an adapter for a translator after each `every` corrections, and use the latest one.
+
+        Raises:
+            UserError: the latest one belongs to another model.
+        """
+
+        def use(adapter: Path) -> None:
+            self._changed(translator, adapter).translate("1 a")  # loads it, before requests wait for it
+            self.adapter = adapter
+
+        run, file = translator.loaded.folder.path, self.memory.file
+        self.learner = AdapterLearner(run, file, every, use)
+        if latest := latest_adapter(file):
+            use(latest)
+
+    @property
+    def learned(self) -> dict[str, object] | None:
+        """The number and the time of the adapter that is used, for JSON."""
+        if adapter := self._current_adapter():
+            with suppress(OSError):  # it is forgotten at this moment
+                when = datetime.fromtimestamp(adapter.stat().st_mtime, UTC)
+                return {"number": number_of(adapter), "when": when.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return None
+
+    def changed(self, translator: Translator) -> Translator:
+        """Return a translator between its languages as the memory changes it: with its adapter, and retrieving from it.
 
         It is the same one for all requests, so that they share batches, and one for each memory, so that no translation
         depends on another memory.
@@ -155,12 +186,22 @@ class ServerMemory:
         Raises:
             UserError: the translator can't retrieve.
         """
-        if not self.knn:
-            return translator
-        with self._retrieving_lock:
-            if translator not in self._retrieving:
-                self._retrieving[translator] = translator.with_knn(self.memory)
-            return self._retrieving[translator]
+        adapter = None
+        if self.learner and translator.loaded.folder.path == self.learner.run:
+            adapter = self._current_adapter()
+        return self._changed(translator, adapter) if self.knn or adapter else translator
+
+    def _current_adapter(self) -> Path | None:
+        if self.adapter and not self.adapter.exists():  # `translucid memory forget` has removed it
+            self.adapter = latest_adapter(self.memory.file)
+        return self.adapter
+
+    def _changed(self, translator: Translator, adapter: Path | None) -> Translator:
+        with self._translators_lock:
+            if (translator, adapter) not in self._translators:
+                changed = translator.with_adapter(adapter) if adapter else translator
+                self._translators[translator, adapter] = changed.with_knn(self.memory) if self.knn else changed
+            return self._translators[translator, adapter]
 
     def entry(self, source: str, target: str, text: str) -> Match:
         """Return the entry of a text.
@@ -209,8 +250,10 @@ class ServerMemory:
         return self._submit(lambda: self._remove(writer, text))
 
     def close(self) -> None:
-        """Write all additions that wait, and close the file."""
+        """Write all additions that wait, end the learning, and close the file."""
         self._thread.shutdown()
+        if self.learner:
+            self.learner.close()
         self.memory.close()
         if self._writer is not None:
             self._writer.close()
@@ -236,8 +279,10 @@ class ServerMemory:
         with _as_api_errors():
             if len(writer) >= MOST:
                 raise ApiError(403, "No more suggestions are taken: the memory is full")
-            skipped = writer.add(pairs, who).skipped
-        if skipped == len(pairs):
+            added = writer.add(pairs, who)
+        if self.learner:
+            self.learner.corrected(added.new + added.changed)
+        if added.skipped == len(pairs):
             raise ApiError(400, "Invalid request: a suggestion has two texts of some thousand characters at most")
 
     def _remove(self, writer: TranslationMemory, text: str) -> None:

@@ -395,12 +395,12 @@ class RequestContext:
         return self.key_memories[settings.memory] if settings and settings.memory else self.memory
 
     def with_memory(self, served: AnyServed, client: str) -> AnyServed:
-        """Return a translator with the translation memory of a client, which it may retrieve from in the decoder."""
+        """Return a translator with the translation memory of a client, as this memory changes it."""
         memory = self.memory_of(client)
         if memory is None or not memory.is_between(served.source, served.target):
             return served
         if isinstance(served, Served):
-            return replace(served, memory=memory, translator=memory.retrieving(served.translator))
+            return replace(served, memory=memory, translator=memory.changed(served.translator))
         return replace(served, memory=memory)
 
 

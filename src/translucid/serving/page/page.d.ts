@@ -41,6 +41,7 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "accept-doubtful-label"
     | "accept-doubtful-text"
     | "action-status"
+    | "adapter-note"
     | "alternatives"
     | "api-key-problem"
     | "caption"

@@ -43,6 +43,7 @@ const MESSAGE_DURATION = 1500; // milliseconds
 const LONG_TEXT = 400; // characters from which on the font is smaller
 let maxLength; // of a text, in characters
 let canChangeMemory = false;
+let adapterNumber; // that of what the model had learned from corrections at the last translation; 0 for nothing
 let responses = []; // of /look: the selected model's, and the compared one's
 let latestRequest = 0; // responses to earlier requests are ignored
 let abortController = new AbortController(); // cancels the requests for the current text
@@ -251,7 +252,7 @@ function clearTranslation() {
   responses = [];
   clearAttentionViews();
   $("warnings").replaceChildren();
-  const notes = [$("translation-origin"), $("pivot-note"), $("unsure-note"), $("retrieved-note")];
+  const notes = [$("translation-origin"), $("pivot-note"), $("unsure-note"), $("retrieved-note"), $("adapter-note")];
   for (const note of notes) note.hidden = true;
   for (const part of [$("translation"), $("compared-translation"), $("status")]) part.textContent = "";
   showProblem(null);
@@ -274,6 +275,7 @@ function showTranslation(text, newResponses) {
   $("warnings").replaceChildren(...warningTexts(response).map((textContent) => element("li", { textContent })));
   $("unsure-note").hidden = !responses.some(hasLowProbabilityWords);
   $("retrieved-note").hidden = !responses.some(hasRetrievedWords);
+  showAdapter(response.adapter);
   showOrigin(response.sentences.map((sentence) => sentence.origin));
   $("inspection").hidden = false; // only visible elements can be measured
   showAttentionViews(responses.flatMap((modelResponse, i) => viewsOf(modelResponse, modelAt(i), i)));
@@ -393,6 +395,17 @@ function showEntryOf(node) {
     });
   });
   return true;
+}
+
+// Say what the model has learned from corrections, { number, when }, and whether that has changed since the last translation.
+function showAdapter(adapter) {
+  const number = adapter?.number ?? 0;
+  const hasChanged = adapterNumber !== undefined && adapterNumber !== number;
+  adapterNumber = number;
+  $("adapter-note").hidden = !adapter && !hasChanged;
+  const learned = `The model has learned from corrections (${adapter?.when.slice(0, 16).replace("T", " ")} UTC).`;
+  const state = adapter ? learned : "The model has forgotten what it learned from corrections.";
+  $("adapter-note").textContent = hasChanged ? `New: ${state}` : state;
 }
 
 function showProblem(error) {

@@ -74,6 +74,8 @@ class InspectionRoutes(Handlers):
             header["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
         if isinstance(served, ServedPivot):
             return await _look_at_steps(call, served, header)
+        if served.memory and served.translator.loaded.adapter:
+            header["adapter"] = served.memory.learned
         (layout,), known_translations = await split_texts(served, [text])
         if not layout.sentences:
             return JSONResponse(header | {"translation": text, "sentences": []})

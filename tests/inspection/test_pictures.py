@@ -59,7 +59,12 @@ def test_one_map_as_a_picture(tmp_path, ending):
     assert {"I", "like", "me", "gusta"} <= texts(figure)
     save_figure(figure, tmp_path / f"a.{ending}")
     start = {"png": PNG, "svg": SVG, "pdf": b"%PDF"}[ending]
-    assert (tmp_path / f"a.{ending}").read_bytes().startswith(start)
+    content = (tmp_path / f"a.{ending}").read_bytes()
+    assert content.startswith(start)
+    if ending == "svg":
+        assert b">gusta</text>" in content
+    if ending == "pdf":
+        assert b"/Subtype /CIDFontType2" in content and b"/Subtype /Type3" not in content
 
 
 def test_ribbons_are_as_wide_as_the_weights(tmp_path):

@@ -411,7 +411,8 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
     # Without dates and random names, so that the same figure always has the same bytes.
     dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     fonts = _fonts()
-    with rc_context({"font.family": fonts, "svg.fonttype": "path", "svg.hashsalt": "translucid"}):
+    # Texts stay texts, which a drawing program can edit. Publishers reject fonts of type 3, which PDF files would have.
+    with rc_context({"font.family": fonts, "svg.hashsalt": "translucid", "svg.fonttype": "none", "pdf.fonttype": 42}):
         # The settings apply to new texts only; those of the figure were created with the default font.
         for text in figure.findobj(Text):
             text.set_fontfamily(fonts)

@@ -50,6 +50,19 @@ def linked_words(text: str) -> list[str]:
     return LINKED_WORD.findall(text)
 
 
+def count_characters(text: str) -> int:
+    r"""Return the number of characters of a text as people count them: extended grapheme clusters (UAX 29).
+
+    >>> count_characters("cafe\N{COMBINING ACUTE ACCENT}"), count_characters("👩\N{ZERO WIDTH JOINER}💻 🇪🇸")
+    (4, 3)
+    """
+    if text.isascii():
+        return len(text) - text.count("\r\n")
+    import regex  # most texts of a command are never counted
+
+    return sum(1 for _ in regex.finditer(r"\X", text))
+
+
 def without_invisible(text: str) -> str:
     r"""Return a text without characters that only say where a line may end.
 

@@ -22,6 +22,7 @@ from bitext.cancellation import between_steps, call_around_steps
 from bitext.documents.tagged_text import TaggedText, complete
 from bitext.errors import UserError
 from bitext.languages import Languages
+from bitext.words import count_characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +142,19 @@ class Target:
 
     def within(self, longest: int | None) -> Target:
         """Return the translation, with another doubt if it has more than `longest` characters; None means no limit."""
-        length = len(self.marked.text)
+        length = count_characters(self.marked.text)
         if longest is None or length <= longest:
             return self
         return replace(self, doubts=(*self.doubts, f"length: {length} characters, {longest} at most"))
+
+
+def smallest(*limits: int | None) -> int | None:
+    """Return the smallest of several limits; None if there are none.
+
+    >>> smallest(None, 30, 25)
+    25
+    """
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 _SENTENCES = {

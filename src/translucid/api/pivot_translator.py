@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 from bitext.languages import Languages, find_code, same_language
 from translucid.api.translation import Alternative, Translation, call_options, refuse_one_text, text_list
 from translucid.api.translator import WINDOW, Translator
-from translucid.data.document_context import ContextOptions, Source
+from translucid.data.document_context import ContextOptions, Source, as_source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
+from translucid.engines.length_limits import refuse_length
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.interop.run_resolution import resolve_run
@@ -310,18 +311,37 @@ class PivotTranslator:
 
     @overload
     def translate(
-        self, text: str, options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+        self,
+        text: str,
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        max_length: int | None = None,
+        **changes: Any,
     ) -> PivotTranslation: ...
     @overload
     def translate(
-        self, text: Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+        self,
+        text: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        max_length: int | None = None,
+        **changes: Any,
     ) -> PivotTranslations: ...
     def translate(
-        self, text: str | Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+        self,
+        text: str | Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        max_length: int | None = None,
+        **changes: Any,
     ) -> PivotTranslation | PivotTranslations:
         """Translate one text or several; arguments and errors are those of `Translator.translate`."""
-        texts = text_list(text)
+        texts = [Source(text, max_length=max_length) for text in text_list(text)]
         options, first = call_options(self.configuration, options, changes)
+        refuse_length(max_length, options)
         translations = PivotTranslations(self.stream(texts, options, split=split, first=first))
         if isinstance(text, str):
             return translations[0]
@@ -345,11 +365,16 @@ class PivotTranslator:
         `on_done` is called after the batches of the second step. The first step reads the texts before a `Source`.
         """
         refuse_one_text(texts)
-        pivots = self.first.stream(texts, self._options_of_first(options), split=split)
-        for window in batched(pivots, WINDOW):
+        first_options = self._options_of_first(options)
+        for sources in batched(map(as_source, texts), WINDOW):
+            unlimited = [source._replace(max_length=None) for source in sources]
+            window = list(self.first.stream(unlimited, first_options, split=split))
             pieces = self.second.pipeline.pieces_of(list(map(_sentences, window)), split=split)
             pivot_texts = [translation.text for translation in window]
-            translations = self.second.translate_pieces(pivot_texts, pieces, options, first=first, on_done=on_done)
+            limits = [source.max_length for source in sources]
+            translations = self.second.translate_pieces(
+                pivot_texts, pieces, options, first=first, on_done=on_done, limits=limits
+            )
             yield from map(PivotTranslation, window, translations)
             if first is not None:
                 first += len(window)

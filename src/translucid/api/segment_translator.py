@@ -13,6 +13,7 @@ from bitext.documents.tagged_text import TaggedText
 from bitext.languages import short_code
 from bitext.memory.match import Match
 from bitext.memory.translation_memory import Recall
+from bitext.words import count_characters
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translation import Translation
 from translucid.api.translator import WINDOW, Translator
@@ -77,9 +78,9 @@ class SegmentTranslator:
 
     def _prepared(self, source: TaggedText | Source[TaggedText]) -> Source[TaggedText]:
         """Return a text with the patterns of parts that its translation must keep, and with separate words."""
-        text, before = as_source(source)
-        protected = text.protecting(self.translator.protected)
-        return Source(with_separate_words(protected, self.translator.tokenizer.joins), before)
+        prepared = as_source(source)
+        protected = prepared.text.protecting(self.translator.protected)
+        return prepared._replace(text=with_separate_words(protected, self.translator.tokenizer.joins))
 
     def _matches(self, sources: Sequence[Source[TaggedText]]) -> list[Match | None]:
         """Return for each text the match of the memory that replaces its translation, if there is one."""
@@ -99,7 +100,7 @@ class SegmentTranslator:
         for i, source in enumerate(sources):
             pending[i] = PlaceholderStrategy.first(with_edges(source.text, lacks), pieces=pieces)
         while pending:
-            texts = [Source(strategy.text, sources[i].before) for i, strategy in pending.items()]
+            texts = [_for_model(sources[i], strategy) for i, strategy in pending.items()]
             batch = self.translator.stream(texts, self.options, on_done=on_done)
             failed = {}
             for (i, strategy), translation in zip(pending.items(), batch, strict=True):
@@ -126,8 +127,9 @@ class SegmentTranslator:
             tagged = strategy.continued(tagged)
         doubts = []
         for warning in warnings:
-            # A placeholder may have stood in for another one: only those of the restored text count, added below.
-            if warning.partition(":")[0] not in ("lost", "invented"):
+            # A placeholder may have stood in for another one, and its length for that of another: only the restored
+            # text counts, below and in `Target.within`.
+            if warning.partition(":")[0] not in ("lost", "invented", "length"):
                 doubts.append(strategy.restored(warning))
         doubts += [*lost_and_invented_doubts(source, tagged), *strategy.doubts]
         alternatives = tuple(self._alternatives(strategy, translation))
@@ -166,6 +168,14 @@ class SegmentTranslator:
             return ()
         matches = self.recall.suggestions(readable(source).text)
         return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in matches)
+
+
+def _for_model(source: Source[TaggedText], strategy: PlaceholderStrategy) -> Source[str]:
+    """Return what the model translates, with a limit that leaves room for what is restored."""
+    limit = source.max_length
+    if limit is not None:
+        limit = max(limit - count_characters(source.text.text) + count_characters(strategy.text), 0)
+    return Source(strategy.text, source.before, limit)
 
 
 def complete_alternatives(source: Source[TaggedText], translation: AnyTranslation) -> list[str]:

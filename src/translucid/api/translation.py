@@ -18,6 +18,7 @@ from bitext.words import linked_words, without_invisible
 from translucid.data.text_pipeline import EncodedPair, Piece, translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
+from translucid.engines.length_limits import length_warnings, within
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
 from translucid.inspection.word_weights import WordWeights, joined_links
@@ -65,6 +66,8 @@ class Translation(NBest):
     pieces: list[Piece] = field(repr=False, compare=False)
     """The pieces of the text that were translated separately, and those that were copied."""
     _translator: Translator = field(repr=False, compare=False)
+    max_length: int | None = field(default=None, repr=False)
+    """The largest number of characters that was asked for, if there was one."""
 
     @classmethod
     def of(
@@ -74,14 +77,22 @@ class Translation(NBest):
         nbest_lists: Sequence[list[Hypothesis]],
         count: int,
         translator: Translator,
+        max_length: int | None = None,
     ) -> Translation:
-        """Return the `count` best translations of a text, given the hypotheses of its pieces."""
+        """Return the `count` best translations of a text, given the hypotheses of its pieces.
+
+        With a `max_length`, they are those that have at most this number of characters, or else the shortest one.
+        """
         nbest: dict[str, Alternative] = {}
-        for hypotheses in best_combinations(nbest_lists, count):
+        if max_length is None:
+            combinations = best_combinations(nbest_lists, count)
+        else:
+            combinations = within(pieces, nbest_lists, max_length, count, translator.pipeline)
+        for hypotheses in combinations:
             text = translator.pipeline.join(pieces, [hypothesis.tokens for hypothesis in hypotheses])
             score, unit = total_score(hypotheses)
             nbest.setdefault(text, Alternative(text, score, hypotheses, unit))
-        return cls(source, [*nbest.values()], pieces, translator)
+        return cls(source, [*nbest.values()], pieces, translator, max_length)
 
     @property
     def parts(self) -> list[tuple[Piece, Hypothesis]]:
@@ -93,6 +104,7 @@ class Translation(NBest):
         """The warnings about the text, each as `kind: details`, such as `unknown characters: 足`."""
         translator = self._translator
         warnings = list(translator.pipeline.warnings(self.pieces))
+        warnings += length_warnings(self.text, self.max_length)
         words_of_terms: set[str] = set()
         for use in self.terms:
             if use.outcome == "missing":

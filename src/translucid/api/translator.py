@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -25,7 +26,9 @@ from translucid.data.document_context import ContextOptions, Source, as_source
 from translucid.data.formality import FORMALITIES, languages_with_rules, rules_of
 from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.choosing import Engine, EngineName
+from translucid.engines.length_limits import LongText, long_text, refuse_length
 from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.sense_choice import SenseChooser
 from translucid.engines.stages import Part, Ranking, SearchStages
@@ -216,10 +219,7 @@ class Translator:
             options = self.configuration.alignment.of(has_layer=False)
             attention = partial(self.inspector.word_weights, options=options)
 
-        def torch_engine() -> TorchEngine:
-            return self.retrieval_engine.torch_engine if self.retrieval else self.torch_engine
-
-        return TermConstraint(torch_engine, terms, self.tokenizer, attention, annotated=annotated)
+        return TermConstraint(self._searching_torch_engine, terms, self.tokenizer, attention, annotated=annotated)
 
     def with_steps(self, *steps: TextStep) -> Translator:
         """Return a translator with the same model and further steps, which annotate the text for it."""
@@ -434,6 +434,7 @@ class Translator:
         *,
         split: bool = True,
         context: str | Sequence[str] | None = None,
+        max_length: int | None = None,
         **changes: Any,
     ) -> Translation: ...
     @overload
@@ -444,6 +445,7 @@ class Translator:
         *,
         split: bool = True,
         context: str | Sequence[str] | None = None,
+        max_length: int | None = None,
         **changes: Any,
     ) -> Translations: ...
     def translate(
@@ -453,6 +455,7 @@ class Translator:
         *,
         split: bool = True,
         context: str | Sequence[str] | None = None,
+        max_length: int | None = None,
         **changes: Any,
     ) -> Translation | Translations:
         """Translate one text or several; an empty text gives an empty translation.
@@ -463,19 +466,23 @@ class Translator:
             split: whether to split texts into sentences; see `stream`.
             context: the text before each of the texts, or the texts, in order, for a run with data.context. It is read
                 and not translated.
+            max_length: the largest number of characters of each translation (docs/translating.md). If none fits, the
+                translation is the shortest one found, with a warning.
             changes: single options by name, such as `beam=5` or `sample=True`. Each call of sampling gives new
                 translations; with a `seed` it starts again.
 
         Raises:
             TypeError: `text` is neither a text nor texts; bytes are not.
-            UserError: an option has a wrong name or value, or the run was trained without context.
+            UserError: an option has a wrong name or value, the run was trained without context, or samples are to have
+                a largest length.
         """
-        sources: list[str | Source[str]] = [*text_list(text)]
+        before: tuple[str, ...] = ()
         if context is not None:
             refuse_without_context(self)
             before = tuple(text_list(context))
-            sources = [Source(source, before) for source in text_list(text)]
+        sources = [Source(source, before, max_length) for source in text_list(text)]
         options, first = call_options(self.configuration, options, changes)
+        refuse_length(max_length, options)
         translations = Translations(self.stream(sources, options, split=split, first=first))
         if isinstance(text, str):
             return translations[0]
@@ -531,7 +538,8 @@ class Translator:
                 refuse_without_context(self)
             pieces = self.pipeline.pieces(window, split=split)
             window_texts = [source.text for source in window]
-            yield from self.translate_pieces(window_texts, pieces, options, first=first, on_done=on_done)
+            limits = [source.max_length for source in window]
+            yield from self.translate_pieces(window_texts, pieces, options, first=first, on_done=on_done, limits=limits)
             if first is not None:
                 first += len(window)
 
@@ -543,8 +551,12 @@ class Translator:
         *,
         first: int | None = None,
         on_done: Callable[[int], None] | None = None,
+        limits: Sequence[int | None] = (),
     ) -> Iterator[Translation]:
-        """Translate texts that have been cut into `pieces`, together; the other arguments are those of `stream`."""
+        """Translate texts that have been cut into `pieces`, together.
+
+        `limits`: the largest number of characters of each translation, if any; other arguments are those of `stream`.
+        """
         options = options or self.configuration.decoding
         number = self._counter.next_number if first is None else first
         search = partial(self.stages.search, options=options, first=number, on_done=on_done)
@@ -556,8 +568,40 @@ class Translator:
             nbest_lists = search(pieces)
         if first is None:
             self._counter.next_number = number + len(texts)
-        for text, text_pieces, hypotheses in zip(texts, pieces, nbest_lists, strict=True):
-            yield Translation.of(text, text_pieces, hypotheses, options.nbest, self)
+        limits = limits or [None] * len(texts)
+        if not options.sample:  # a search draws nothing at random
+            self._add_shorter(pieces, nbest_lists, limits, options)
+        for text, text_pieces, hypotheses, limit in zip(texts, pieces, nbest_lists, limits, strict=True):
+            yield Translation.of(text, text_pieces, hypotheses, options.nbest, self, limit)
+
+    def _add_shorter(
+        self,
+        pieces: Sequence[Sequence[Piece]],
+        nbest_lists: list[list[list[Hypothesis]]],
+        limits: Sequence[int | None],
+        options: DecodingOptions,
+    ) -> None:
+        """Add shorter hypotheses to the n-best lists of texts whose best translations are too long."""
+        long_texts: list[LongText] = []
+        for number, limit in enumerate(limits):
+            if limit is not None:
+                best = [nbest[0] for nbest in nbest_lists[number]]
+                text = long_text(number, pieces[number], best, limit, self.pipeline)
+                long_texts += [text] if text else []
+        if not long_texts:
+            return
+        parts, free, part_limits = list[Piece](), list[list[Hypothesis]](), list[int]()
+        for text in long_texts:
+            parts += text.pieces
+            free += nbest_lists[text.number]
+            part_limits += text.limits
+        shorter = iter(self.stages.shorter(parts, free, part_limits, options, self._searching_torch_engine))
+        for text in long_texts:
+            nbest_lists[text.number] = list(islice(shorter, len(text.pieces)))
+
+    def _searching_torch_engine(self) -> TorchEngine:
+        """Return the PyTorch engine, with retrieval if there is any."""
+        return self.retrieval_engine.torch_engine if self.retrieval else self.torch_engine
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search with the options of `stream`, also constrained by these terms if there are any."""

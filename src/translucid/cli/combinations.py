@@ -25,6 +25,7 @@ CONFLICTS = (
     ("--lines wrapped", "--alignments", "it gives plain text"),
     ("--lines wrapped", "--nbest", "it gives one text"),
     ("--context", "--lines wrapped", "the sentences of a paragraph are each other's context"),
+    ("--max-length", "--lines wrapped", "the lines of a paragraph are wrapped again"),
     ("--knn", "--pivot", "neither run translates between the languages of the memory"),
     (DOCUMENT, "--format jsonl", "it becomes a document"),
     (DOCUMENT, "--alignments", "it becomes a document"),

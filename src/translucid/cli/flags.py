@@ -14,7 +14,7 @@ from translucid.ground.console import Console
 
 _SAME_NAME = """
 ablate active adapter alignments beam check choose context device domain engine feature formality keep_references knn
-language_piece limit max_tokens method mix model out output pairs pivot port proxies quantization
+language_piece limit max_length max_tokens method mix model out output pairs pivot port proxies quantization
 reverse target_text terms terms_mode test text threshold
 tokenize tokenizer top_candidates train train_alignments valid valid_general workers
 """

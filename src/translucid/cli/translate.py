@@ -108,6 +108,17 @@ class Output(NamedTuple):
         return None
 
 
+class Length(NamedTuple):
+    """Length."""
+
+    max_length: Annotated[
+        int | None,
+        Option(
+            metavar="CHARACTERS", help="The most characters of a translation; what does not fit is reported.", min=1
+        ),
+    ] = None
+
+
 class Models(NamedTuple):
     """Models."""
 
@@ -259,6 +270,7 @@ def translate(
     languages: option.Languages,
     search: option.Search,
     sampling: option.Sampling,
+    length: Length,
     models: Models,
     interventions: option.Interventions,
     ranking: Ranking,
@@ -329,6 +341,7 @@ def translate(
         "memory": memory_file,
         "memory_from": percent,
         "knn": memory.knn,
+        "max_length": length.max_length,
         "configuration": configuration,
         "first_step": first_step,
         "channel_weights": ranking.weights(run, configuration),
@@ -341,7 +354,7 @@ def translate(
     _, cluster = execution.parts()
     refuse_together(
         {
-            **option.changed_flags(source, output, models, interventions, terms, memory),
+            **option.changed_flags(source, output, length, models, interventions, terms, memory),
             CONSTRAINED: job.terms and job.terms_mode == "constrain",
             DOCUMENT: documents,
             "--beam 1": job.options.beam == 1,

@@ -30,6 +30,8 @@ class Source(NamedTuple, Generic[TextT]):
     text: TextT
     before: tuple[str, ...] = ()
     """The texts before it, which a model with document context reads first."""
+    max_length: int | None = None
+    """The largest number of characters of its translation; None for any number."""
 
 
 def as_source(text: TextT | Source[TextT]) -> Source[TextT]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -80,6 +80,15 @@ class DecodingOptions(OptionGroup):
         return self
 
 
+class LengthLimit(NamedTuple):
+    """The limit of the length of one output, in characters."""
+
+    characters: int | None = None
+    """The largest number of characters; None for any number."""
+    cost: float = 0.0
+    """The cost of each character, in nats."""
+
+
 SentenceT = TypeVar("SentenceT")
 
 
@@ -94,6 +103,8 @@ class SearchRequest(Generic[SentenceT]):
     """Called now and then with the number of sentences that were finished since the last call."""
     numbers: Sequence[int] | None = None
     """The number of each sentence, on which sampling depends together with the seed; 0, 1, … by default."""
+    limits: Sequence[LengthLimit] | None = None
+    """The limit of the length of each output, which only the PyTorch engine keeps, with a beam search."""
 
     def report(self, count: int) -> None:
         """Report that this many more sentences are finished."""

@@ -32,7 +32,8 @@ from translucid.decoding.constrained_decoding import (
     Unconstrained,
 )
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions, SearchRequest, length_limit
-from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
+from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis, in_order
+from translucid.decoding.length_control import LengthConstraint, LengthControl, PieceLengths
 from translucid.decoding.maps import forced_log_probs
 from translucid.decoding.pair_scores import pair_scores
 from translucid.decoding.problem import Problem, length_penalties, rules_for
@@ -64,6 +65,7 @@ class TorchEngine:
         considered: CandidateVocabulary = "all pieces",
         shortlist: Shortlist | None = None,
         opening: Sequence[int] = (),
+        lengths: Callable[[], PieceLengths] | None = None,
     ) -> None:
         """Search with a model.
 
@@ -74,7 +76,9 @@ class TorchEngine:
             considered: the name of the candidate vocabulary.
             shortlist: lists these pieces for each sentence, unless all pieces are candidates.
             opening: target ids that every output begins with and that cost nothing, such as a language token.
+            lengths: returns the lengths of the pieces, for requests with limits.
         """
+        self.lengths = lengths
         self.model, self.word_starts, self.device = model, word_starts, device or device_of(model)
         self.considered, self.shortlist, self.opening = considered, shortlist, opening
         self.device_type = self.device.type
@@ -93,7 +97,7 @@ class TorchEngine:
     def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
         """Return the PyTorch engine for a model and its tokenizer."""
         starts = torch.tensor(tokenizer.target_word_starts(), device=device)
-        return cls(model, starts, device, opening=tokenizer.target_opening)
+        return cls(model, starts, device, opening=tokenizer.target_opening, lengths=partial(_lengths, tokenizer))
 
     def restricted(self, considered: CandidateVocabulary, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
         """Return an engine whose candidates are the pieces of a shortlist that `translucid tune speed` has written.
@@ -104,7 +108,7 @@ class TorchEngine:
         if not shortlist:
             return self
         listed = read_shortlist(shortlist, tokenizer)
-        return TorchEngine(self.model, self.word_starts, self.device, considered, listed, self.opening)
+        return TorchEngine(self.model, self.word_starts, self.device, considered, listed, self.opening, self.lengths)
 
     def decode(
         self, request: SearchRequest[list[int]], constraints: Constraints | None = None
@@ -112,10 +116,11 @@ class TorchEngine:
         """Find outputs for sentences of any length, as an `Engine` does. An empty sentence is not searched.
 
         With `constraints`, the phrases that outputs must contain, a shortlist that is the same for all sentences also
-        has their pieces; instead of another one, all pieces are candidates.
+        has their pieces; instead of another one, all pieces are candidates. So they are with limits of length.
 
         Raises:
-            ValueError: a sentence does not end in the end token.
+            ValueError: a sentence does not end in the end token; or there are limits, and the engine does not know the
+                lengths of pieces.
             UserError: the model's log-probabilities are not finite.
         """
         sentences, options, eos = request.sentences, request.options, self.model.eos
@@ -123,6 +128,11 @@ class TorchEngine:
             if not sentence or sentence[-1] != eos:
                 raise ValueError(f"sentence {i} does not end in the end token {eos}: {sentence[-3:]}")
         numbers = range(len(sentences)) if request.numbers is None else request.numbers
+        control = None
+        if request.limits is not None:
+            if self.lengths is None:
+                raise ValueError("limits need the lengths of pieces")
+            control = LengthControl(request.limits, self.lengths())
         results = [[empty_hypothesis()] for _ in sentences]
         lengths = list(map(len, sentences))
         order = [i for i, length in enumerate(lengths) if length > 1]
@@ -132,7 +142,9 @@ class TorchEngine:
             for batch in batches(order, lengths, self._batch_tokens() // options.rows):
                 ids = [sentences[i] for i in batch]
                 batch_numbers = [numbers[i] for i in batch]
-                nbest_lists = self._search(ids, options, batch_numbers, constraints and constraints.of(batch))
+                nbest_lists = self._search(
+                    ids, options, batch_numbers, constraints and constraints.of(batch), control and control.of(batch)
+                )
                 for i, hypotheses in zip(batch, nbest_lists, strict=True):
                     results[i] = hypotheses
                 request.report(len(batch))
@@ -150,13 +162,16 @@ class TorchEngine:
         options: DecodingOptions,
         numbers: Sequence[int],
         constraints: Constraints | None,
+        control: LengthControl | None,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each of the sentences with these ids and numbers."""
         source, listed = upload(padded(ids, self.model.pad), self.device), None
         model, prefix, word_starts, candidates = self.model, self.opening, self.word_starts, None
-        if self.shortlist and constraints and not self.shortlist.by_source:
-            candidates = self._listed(*map(_pieces_of, constraints.phrases))
-        elif self.shortlist and not constraints:
+        if self.shortlist and (constraints or control):
+            if not self.shortlist.by_source:
+                phrases = constraints.phrases if constraints else [[]] * len(ids)
+                candidates = self._listed(*map(_pieces_of, phrases))
+        elif self.shortlist:
             # The output layer has only the candidates of the batch; its tokens are indices into them.
             listed, sentence_candidates = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
             pieces = torch.from_numpy(listed)
@@ -175,6 +190,7 @@ class TorchEngine:
             prefix=prefix,
             prefix_length=len(prefix),
             constraints=constraints,
+            control=control,
             candidates=candidates,
             lengths=list(map(len, ids)),
         )
@@ -231,6 +247,7 @@ def search(
     prefix_length: int = 0,
     trace: BeamTrace | None = None,
     constraints: Constraints | None = None,
+    control: LengthControl | None = None,
     candidates: Tensor | None = None,
     lengths: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
@@ -248,6 +265,7 @@ def search(
             1 replaces greedy search, and finds the same.
         constraints: the phrases that outputs must contain, for a beam search; an output may lack one only if no other
             is found.
+        control: the limits of the lengths of outputs, for a beam search. A source whose outputs do not fit has none.
         candidates: [B, V] boolean, the only tokens that have a probability for each source; all by default.
         lengths: the number of tokens of each source, if it is known.
 
@@ -260,21 +278,25 @@ def search(
     """
     if trace is not None and (len(source) != 1 or options.sample):
         raise ValueError("a trace is of one source and a beam search")
-    if constraints and options.sample:
+    if (constraints or control) and options.sample:
         raise ValueError("sampling applies no constraints")
     if not len(source):
         return []
     problem = prepare(model, source, options, word_starts, prefix, prefix_length, lengths, candidates)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
-    elif options.beam == 1 and not constraints and trace is None:
+    elif options.beam == 1 and not constraints and not control and trace is None:
         finished = greedy_search(problem)
     else:
         constrain: Callable[[Rows], Constraint] = Unconstrained
         if constraints:
             constrain = partial(PhraseConstraint.begin, constraints, model.bos, model.eos)
+        if control:
+            constrain = partial(LengthConstraint, control, constrain, prefix_length)
         finished = beam_search(problem, options.beam, options.nbest, trace, constrain)
     best = finished.best(options.nbest)
+    if control:
+        return [in_order(problem.rescored(hypotheses)) for hypotheses in best]
     if constraints:
         for i, phrases in enumerate(constraints.phrases):
             if phrases:
@@ -333,6 +355,11 @@ def evaluating(model: SequenceModel) -> Iterator[None]:
     finally:
         if was_training:
             model.train()
+
+
+def _lengths(tokenizer: Tokenizer) -> PieceLengths:
+    """Return the lengths of the pieces of the target vocabulary."""
+    return PieceLengths(*map(torch.tensor, tokenizer.target_lengths))
 
 
 def _pieces_of(phrases: Iterable[RequiredPhrase]) -> Iterator[int]:

@@ -11,11 +11,13 @@ CONSTRAINED = "constrained `terms`"
 INTERVENTIONS = "`interventions`"
 KNN = "`knn`"
 """Retrieval in the decoder."""
+MAX_LENGTH = "`max_length`"
 
 CONFLICTS = (
     ("`ranking`", "`sample`", "it ranks what a beam search finds"),
     ("`ranking`", "`beam=1`", "one hypothesis leaves nothing to rank; 5 are usual"),
     (CONSTRAINED, "`sample`", "a constrained search draws nothing at random"),
+    (MAX_LENGTH, "`sample`", "a search keeps to a length, random samples do not"),
     ("`adapter`", "`others`", "an adapter belongs to one run, and several are averaged"),
     ('`engine="ctranslate2"`', "`others`", 'our own search averages runs: `engine="torch"`'),
     ('`engine="onnx"`', "`others`", 'our own search averages runs: `engine="torch"`'),

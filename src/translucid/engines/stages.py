@@ -6,18 +6,23 @@ hypotheses that lack terms, and a ranking reorders them. Each hypothesis names t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
+from bitext.protected_spans import PlaceholderSyntax, lost_and_invented, with_patterns
 from translucid.data.text_pipeline import Piece, TextPipeline, translatable
-from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
-from translucid.decoding.hypothesis import Hypothesis, distinct_texts
+from translucid.decoding.decoding_options import DecodingOptions, LengthLimit, SearchRequest
+from translucid.decoding.hypothesis import Hypothesis, distinct_texts, in_order
 from translucid.engines.combinations import CONSTRAINED, refuse_together
+from translucid.engines.length_limits import COSTS, LEAST_BEAM, MAX_DROP, length_of, search_limits
 from translucid.engines.term_constraint import TermConstraint
+from translucid.kernels.machine import has_pytorch
 
 if TYPE_CHECKING:
+    from translucid.decoding.search import TorchEngine
     from translucid.engines.choosing import Engine
 
 Part: TypeAlias = tuple[Piece, Hypothesis]
@@ -149,6 +154,63 @@ class SearchStages:
             nbest_lists = self.ranking(pieces, nbest_lists, search_options)
         return [nbest[: options.nbest] for nbest in nbest_lists]
 
+    def shorter(
+        self,
+        pieces: Sequence[Piece],
+        nbest_lists: Sequence[list[Hypothesis]],
+        limits: Sequence[int],
+        options: DecodingOptions,
+        torch_engine: Callable[[], TorchEngine],
+    ) -> list[list[Hypothesis]]:
+        """Return candidates for pieces whose translations are too long, those of a free search included.
+
+        Without PyTorch, no search controls the length: then they are the hypotheses of a wider beam.
+
+        Args:
+            pieces: the pieces.
+            nbest_lists: the hypotheses of a free search for each.
+            limits: the largest number of characters of each translation.
+            options: the options of that search.
+            torch_engine: returns the PyTorch engine.
+        """
+        beam = max(options.beam, LEAST_BEAM)
+        request = SearchRequest(self.pipeline.inputs(pieces), options.model_copy(update={"beam": beam, "nbest": beam}))
+        if has_pytorch():
+            engine: Engine = torch_engine()
+            searches = list(map(search_limits, pieces, limits))
+            found = _controlled(engine, request, searches)
+            request = replace(request, limits=[piece_searches[len(COSTS) // 2] for piece_searches in searches])
+        else:
+            engine = self.engine
+            found = engine.decode(request)
+        candidates = []
+        for piece, limit, hypotheses, free in zip(pieces, limits, found, nbest_lists, strict=True):
+            if not self.ranking or not hypotheses:  # otherwise the scores have another unit
+                hypotheses = [*hypotheses, *free]
+            # A term is searched for if the first one lacks it.
+            fits = {id(one): length_of(piece, one, self.pipeline) <= limit for one in hypotheses}
+            candidates.append(sorted(in_order(hypotheses), key=lambda one, fits=fits: not fits[id(one)]))
+        for constraint in self.constraints:
+            with_terms = constraint(pieces, request, candidates, engine)
+            candidates = [[*new, *old] for new, old in zip(with_terms, candidates, strict=True)]
+        candidates = list(map(self._complete, pieces, candidates))
+        return self.ranking(pieces, candidates, request.options) if self.ranking else candidates
+
+    def _complete(self, piece: Piece, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return those candidates that are probable enough, and that lose as little of the source as any of them."""
+        ordered = in_order(candidates)
+        by_text: dict[str, Hypothesis] = {}
+        for hypothesis in ordered:
+            if hypothesis.score >= ordered[0].score - MAX_DROP:
+                by_text.setdefault(self.pipeline.text(piece, hypothesis.tokens), hypothesis)
+        by_losses = defaultdict[int, list[Hypothesis]](list)
+        syntax = with_patterns(PlaceholderSyntax.message, self.pipeline.protected)
+        for text, hypothesis in by_text.items():
+            lost, invented = lost_and_invented(piece.text, text, syntax)
+            missing = sum(constraint.missing(piece, hypothesis) for constraint in self.constraints)
+            by_losses[len(lost) + len(invented) + missing].append(hypothesis)
+        return by_losses[min(by_losses)]
+
     def pairs(self, parts: Sequence[Part]) -> list[tuple[list[int], list[int]]]:
         """Return the source ids that the model reads in the search, and the target ids with the end token."""
         pieces, targets = [], []
@@ -156,6 +218,18 @@ class SearchStages:
             pieces.append(piece)
             targets.append(hypothesis.with_end)
         return list(zip(self.pipeline.inputs(pieces), targets, strict=True))
+
+
+def _controlled(
+    engine: Engine, request: SearchRequest[list[int]], searches: Sequence[Sequence[LengthLimit]]
+) -> list[list[Hypothesis]]:
+    """Return for each sentence of a request the hypotheses of all its `searches`, which have these limits."""
+    sentences, limits = [], []
+    for ids, sentence_limits in zip(request.sentences, searches, strict=True):
+        sentences += [ids] * len(sentence_limits)
+        limits += sentence_limits
+    results = iter(engine.decode(SearchRequest(sentences, request.options, limits=limits)))
+    return [list(chain.from_iterable(islice(results, len(sentence_limits)))) for sentence_limits in searches]
 
 
 def _piece_numbers(texts: Sequence[Sequence[Piece]], first: int) -> list[int]:

@@ -310,7 +310,7 @@ class TermConstraint:
             for task in tasks:
                 others = nbest_lists[task.number][1 : options.nbest]
                 alternatives.append([self._other(task, hypothesis) for hypothesis in others])
-            for task, best in zip(tasks, self._with_missing(tasks, alternatives, options, engine), strict=True):
+            for task, best in zip(tasks, self._with_missing(tasks, alternatives, request, engine), strict=True):
                 if best:
                     constrained[task.number] = best[: options.nbest]
         labels: dict[int, str] = {}
@@ -327,9 +327,12 @@ class TermConstraint:
 
     def complete(self, piece: Piece, nbest: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses of a piece that lack no more terms than the first one."""
-        matches = terms_in(self.terms, piece.masked.text)
-        missing = [self._missing(matches, self.tokenizer.decode(hypothesis.tokens)) for hypothesis in nbest]
+        missing = [self.missing(piece, hypothesis) for hypothesis in nbest]
         return [hypothesis for hypothesis, count in zip(nbest, missing, strict=True) if count <= missing[0]]
+
+    def missing(self, piece: Piece, hypothesis: Hypothesis) -> int:
+        """Return how many terms of a piece a hypothesis lacks."""
+        return self._missing(terms_in(self.terms, piece.masked.text), self.tokenizer.decode(hypothesis.tokens))
 
     def _missing(self, matches: Sequence[Match], text: str) -> int:
         """Return how many terms a translation lacks."""
@@ -384,7 +387,7 @@ class TermConstraint:
         self,
         tasks: Sequence[FreeTranslation],
         alternatives: Sequence[Sequence[FreeTranslation]],
-        options: DecodingOptions,
+        request: SearchRequest[list[int]],
         engine: Engine,
     ) -> list[list[Hypothesis]]:
         """Return for each sentence the translations that have more of its terms than the free one, the best first.
@@ -394,9 +397,10 @@ class TermConstraint:
         Args:
             tasks: the sentences with their best free translations.
             alternatives: each sentence with its other free translations; with terms, they become alternatives.
-            options: the options of the search.
+            request: what has been searched.
             engine: computes log-probabilities without PyTorch.
         """
+        options = request.options
         if has_pytorch():
             engine = self.torch_engine()
         linked = self._linked_words(tasks)
@@ -404,7 +408,7 @@ class TermConstraint:
         substituted = self._substituted(tasks, drafts, options, engine)
         constrained: Mapping[int, list[Hypothesis]] = defaultdict(list)
         if has_pytorch():
-            constrained = self._constrained(tasks, linked, options)
+            constrained = self._constrained(tasks, linked, request)
         others = list(chain.from_iterable(alternatives))
         other_drafts = list(map(_draft, others, self._linked_words(others)))
         other_substituted = self._substituted(others, other_drafts, options, engine)
@@ -419,7 +423,7 @@ class TermConstraint:
         return best_lists
 
     def _constrained(
-        self, tasks: Sequence[FreeTranslation], linked: Sequence[Links], options: DecodingOptions
+        self, tasks: Sequence[FreeTranslation], linked: Sequence[Links], request: SearchRequest[list[int]]
     ) -> Mapping[int, list[Hypothesis]]:
         """Return for each sentence, by number, the hypotheses of a search that is constrained to write its terms."""
         from translucid.decoding.constrained_decoding import Constraints
@@ -440,9 +444,13 @@ class TermConstraint:
         hypotheses = defaultdict[int, list[Hypothesis]](list)
         if phrases_by_sentence:
             constraints = Constraints([*phrases_by_sentence.values()], self._forms.edges)
+            options = request.options
             wide_options = options.model_copy(update={"beam": max(options.beam, NARROWEST)})
-            request = SearchRequest([tasks[i].input_ids for i in phrases_by_sentence], wide_options)
-            nbest_lists = self.torch_engine().decode(request, constraints)
+            limits = None
+            if request.limits is not None:
+                limits = [request.limits[tasks[i].number] for i in phrases_by_sentence]
+            sentences = [tasks[i].input_ids for i in phrases_by_sentence]
+            nbest_lists = self.torch_engine().decode(SearchRequest(sentences, wide_options, limits=limits), constraints)
             hypotheses.update(zip(phrases_by_sentence, nbest_lists, strict=True))
         return hypotheses
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from bitext.documents.document import Document, NearMatch, Target
+from bitext.documents.document import Document, NearMatch, Target, smallest
 from bitext.documents.tag_projection import readable
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from bitext.protected_spans import PlaceholderSyntax, base_of
@@ -33,7 +33,6 @@ class SegmentRecord(NamedTuple):
     source: Source[TaggedText]
     syntax: PlaceholderSyntax
     """That of the source, which its representation lacks."""
-    longest: int | None
 
 
 def records_of(job: SegmentJob, document: Document, numbers: Sequence[int]) -> list[SegmentRecord]:
@@ -43,10 +42,11 @@ def records_of(job: SegmentJob, document: Document, numbers: Sequence[int]) -> l
         segment = document.segments[number]
         marks = tuple(Mark(mark.offset, mark.raw, mark.side, mark.pair) for mark in segment.source.marks)
         syntax = base_of(segment.source.syntax)
-        source = Source(TaggedText(segment.source.text, marks, syntax))
+        limit = smallest(segment.longest, job.max_length)
+        source = Source(TaggedText(segment.source.text, marks, syntax), max_length=limit)
         if before:
             source = source._replace(before=tuple(before[number]))
-        records.append(SegmentRecord(source, syntax, segment.longest))
+        records.append(SegmentRecord(source, syntax))
     return records
 
 
@@ -76,7 +76,7 @@ class SegmentJob(TranslationJob):
         lines, warnings = [], []
         for i, (record, target) in enumerate(zip(records, translated, strict=True)):
             # Some formats, such as XLIFF, limit the length of a translation.
-            fitted = target.within(record.longest)
+            fitted = target.within(record.source.max_length)
             lines.append(line_of(fitted))
             for doubt in fitted.doubts:
                 warnings.append((i, doubt))

@@ -32,6 +32,7 @@ from translucid.data.document_context import Source, lines_before
 from translucid.data.formality import may_be
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
+from translucid.engines.length_limits import length_warnings
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
 from translucid.engines.run_files import fitted_file
@@ -241,6 +242,8 @@ class TranslationJob(LineJob):
     """The text before the first line, for a run with document context."""
     separate_lines: bool = False
     """Whether each line is read by itself, without the lines before it."""
+    max_length: int | None = None
+    """The largest number of characters of each translation."""
 
     @property
     def languages(self) -> Languages:
@@ -301,6 +304,7 @@ class TranslationJob(LineJob):
             sources = [Source(_source(texts, group)) for group in groups]
         else:
             sources = self._in_context(models, texts, window)
+        sources = [source._replace(max_length=self.max_length) for source in sources]
         matches: list[Match | None] = [None] * len(sources)
         if models.recall:
             matches = [models.recall.replacement(source.text) for source in sources]
@@ -314,7 +318,7 @@ class TranslationJob(LineJob):
         for group, source, match in zip(groups, sources, matches, strict=True):
             if match:
                 text = match.target
-                text_warnings = missing_terms(models.translator.terms, source.text, text)
+                text_warnings = self._match_warnings(models, source.text, text)
             else:
                 translation = next(translations)
                 text = translation.text
@@ -353,11 +357,15 @@ class TranslationJob(LineJob):
             record = {"source": source, "translation": match.target, **self._matches(models, source, "memory")}
             if links is not None:
                 record["alignment"] = links
-            record["warnings"] = missing_terms(models.translator.terms, source, match.target)
+            record["warnings"] = self._match_warnings(models, source, match.target)
             return json.dumps(record, ensure_ascii=False)
         if links is not None:
             return f"{match.target}\t{to_pharaoh(links)}"
         return match.target
+
+    def _match_warnings(self, models: TranslationModels, source: str, target: str) -> list[str]:
+        """Return the warnings about a translation from the memory."""
+        return [*length_warnings(target, self.max_length), *missing_terms(models.translator.terms, source, target)]
 
     def _matches(self, models: TranslationModels, source: str, origin: str) -> dict[str, object]:
         """Return the origin of a translation and its fuzzy matches, if there is a memory."""

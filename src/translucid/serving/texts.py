@@ -131,13 +131,13 @@ def segment_sources(served: AnyServed, segments: Sequence[Segment], context: str
     """
     options = served.translator.context
     if not options:
-        return [Source(segment.source) for segment in segments]
+        return [Source(segment.source, max_length=segment.longest) for segment in segments]
     texts = [readable(segment.source).text for segment in segments]
     sources = []
     for segment, before in zip(
         segments, lines_before(texts, options.max_sentences, [context] if context else []), strict=True
     ):
-        sources.append(Source(segment.source, tuple(before)))
+        sources.append(Source(segment.source, tuple(before), segment.longest))
     return sources
 
 
@@ -319,7 +319,7 @@ async def _translate_sentences(
     size = sum(len(sentence.text) for sentence in sentences)
     translations = await task.result(queue_sentences(task, served, sentences, alternatives + 1))
     syntax = with_patterns(PlaceholderSyntax.message, served.translator.protected)
-    sources = [Source(TaggedText(text, syntax=syntax), before) for text, before in sentences]
+    sources = [sentence._replace(text=TaggedText(sentence.text, syntax=syntax)) for sentence in sentences]
     complete = await off_the_loop(size, lambda: list(map(complete_alternatives, sources, translations)))
     incomplete = [i for i, translation in enumerate(translations) if translation.text not in complete[i][:1]]
     retranslated: list[Target] = []
@@ -358,7 +358,7 @@ def _merge_known(
     """Return the translation of each sentence; those that the translation memory has come before those of the model."""
     results = []
     for sentence in sentences:
-        text, _ = sentence
+        text = sentence.text
         if text not in known_translations:
             results.append(model_translations[sentence])
             continue

@@ -25,7 +25,7 @@ from pydantic import Field
 from bitext.pair import Pair
 from bitext.protected_spans import PLACEHOLDERS
 from bitext.reading import read_at_most
-from bitext.words import linked_words
+from bitext.words import count_characters, linked_words
 from translucid.data.filtering import reservoir_sample
 from translucid.data.placeholders import Masked, mask
 from translucid.data.tokenizing.normalization import ADAPTIVE, BASE, QUIET, Characters, described, normalizer_without
@@ -493,6 +493,22 @@ class Tokenizer:
     def target_word_starts(self) -> list[bool]:
         """Return for each target id whether its piece begins a word."""
         return [self._target.id_to_piece(i).startswith(SPACE) for i in range(self.target_size)]
+
+    @cached_property
+    def target_lengths(self) -> tuple[list[int], list[int]]:
+        """For each target id the characters of its piece within a text, and the spaces at its beginning."""
+        characters, spaces = [], []
+        for number in range(self.target_size):
+            piece = self._target.id_to_piece(number)
+            if self._target.is_control(number):
+                piece = ""
+            elif self._target.is_byte(number):  # those after the first byte of a character have none of their own
+                piece = "" if 0x80 <= int(piece[3:-1], 16) < 0xC0 else "?"
+            text = piece.replace(SPACE, " ")
+            # After a letter, as an accent by itself belongs to the letter before it.
+            characters.append(count_characters(f"a{text}") - 1)
+            spaces.append(len(text) - len(text.lstrip(" ")))
+        return characters, spaces
 
 
 def _language_ids(

@@ -187,9 +187,12 @@ class SearchStages:
         for piece, limit, hypotheses, free in zip(pieces, limits, found, nbest_lists, strict=True):
             if not self.ranking or not hypotheses:  # otherwise the scores have another unit
                 hypotheses = [*hypotheses, *free]
-            # A term is searched for if the first one lacks it.
-            fits = {id(one): length_of(piece, one, self.pipeline) <= limit for one in hypotheses}
-            candidates.append(sorted(in_order(hypotheses), key=lambda one, fits=fits: not fits[id(one)]))
+            # Those that fit come first: a constraint searches for the terms that the first one lacks.
+            fitting, too_long = list[Hypothesis](), list[Hypothesis]()
+            for hypothesis in in_order(hypotheses):
+                fits = length_of(piece, hypothesis, self.pipeline) <= limit
+                (fitting if fits else too_long).append(hypothesis)
+            candidates.append([*fitting, *too_long])
         for constraint in self.constraints:
             with_terms = constraint(pieces, request, candidates, engine)
             candidates = [[*new, *old] for new, old in zip(with_terms, candidates, strict=True)]
@@ -224,7 +227,7 @@ def _controlled(
     engine: Engine, request: SearchRequest[list[int]], searches: Sequence[Sequence[LengthLimit]]
 ) -> list[list[Hypothesis]]:
     """Return for each sentence of a request the hypotheses of all its `searches`, which have these limits."""
-    sentences, limits = [], []
+    sentences, limits = list[list[int]](), list[LengthLimit]()
     for ids, sentence_limits in zip(request.sentences, searches, strict=True):
         sentences += [ids] * len(sentence_limits)
         limits += sentence_limits

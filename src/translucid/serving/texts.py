@@ -319,7 +319,7 @@ async def _translate_sentences(
     size = sum(len(sentence.text) for sentence in sentences)
     translations = await task.result(queue_sentences(task, served, sentences, alternatives + 1))
     syntax = with_patterns(PlaceholderSyntax.message, served.translator.protected)
-    sources = [sentence._replace(text=TaggedText(sentence.text, syntax=syntax)) for sentence in sentences]
+    sources = [Source(TaggedText(text, syntax=syntax), before, limit) for text, before, limit in sentences]
     complete = await off_the_loop(size, lambda: list(map(complete_alternatives, sources, translations)))
     incomplete = [i for i, translation in enumerate(translations) if translation.text not in complete[i][:1]]
     retranslated: list[Target] = []

@@ -20,7 +20,8 @@ def test_every_table_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "kernels", lambda action: (action(), 1.0))  # PyTorch's profiler needs a real GPU
     # PyTorch makes a causal mask from the hint in C++, where an emulated tensor is one of the CPU.
     monkeypatch.delitem(training.BUILDERS, "nn.Transformer")
-    monkeypatch.delitem(training.BUILDERS, "translucid, packed")  # a kernel for CUDA only
+    for name in ("packed", "captured", "captured and compiled"):
+        monkeypatch.delitem(training.BUILDERS, f"translucid, {name}")  # a kernel for CUDA only
     with Emulation("cuda"), pytest.raises(SystemExit) as ended:
         gpu.main()
     text = out.read_text()
@@ -32,7 +33,7 @@ def test_every_table_is_measured(tmp_path, monkeypatch):
         assert all(re.match(r"[\d,.]+", cell) for cell in row[2:]), row
 
 
-@pytest.mark.parametrize("name", ["nn.Transformer", "translucid, packed"])
+@pytest.mark.parametrize("name", ["nn.Transformer", "translucid, packed", "translucid, captured"])
 def test_other_loops_learn_on_a_cpu(name):
     update = training.BUILDERS[name](configuration_of("tiny", quick=True), torch.device("cpu"), "bfloat16")
     assert update() > 0

@@ -23,6 +23,8 @@ from translucid.training.trainer import Trainer
 
 Update = Callable[[], int]
 """Makes an update and returns its target tokens."""
+Builder = Callable[[Configuration, torch.device, str], Update]
+"""From a configuration, a device and a precision to an update."""
 WARM_UP = 25
 """Updates before the clock starts: the kernels of each kind of shape are loaded at their first use."""
 
@@ -47,10 +49,14 @@ def ours(configuration: Configuration, device: torch.device, precision: str) -> 
     return update
 
 
-def packed(configuration: Configuration, device: torch.device, precision: str) -> Update:
-    """Return an update of our own trainer on packed batches."""
-    options = configuration.training.model_copy(update={"packed": True})
-    return ours(configuration.model_copy(update={"training": options}), device, precision)
+def packed(*settings: str) -> Builder:
+    """Return a function to an update of our own trainer on packed batches, with other settings that are to be true."""
+
+    def build(configuration: Configuration, device: torch.device, precision: str) -> Update:
+        options = configuration.training.model_copy(update=dict.fromkeys(["packed", *settings], True))
+        return ours(configuration.model_copy(update={"training": options}), device, precision)
+
+    return build
 
 
 def plain(model: nn.Module, configuration: Configuration, device: torch.device, precision: str) -> Update:
@@ -80,9 +86,11 @@ def plain(model: nn.Module, configuration: Configuration, device: torch.device, 
     return update
 
 
-BUILDERS: dict[str, Callable[[Configuration, torch.device, str], Update]] = {
+BUILDERS: dict[str, Builder] = {
     "translucid": ours,
-    "translucid, packed": packed,
+    "translucid, packed": packed(),
+    "translucid, captured": packed("captured"),
+    "translucid, captured and compiled": packed("captured", "compile"),
     # Without the hint PyTorch inspects the mask, which synchronizes with the GPU.
     "nn.Transformer": lambda configuration, *rest: plain(
         Tutorial(shape_of(configuration), causal_hint=True), configuration, *rest

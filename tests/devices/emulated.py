@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from unittest.mock import patch
 
@@ -74,6 +74,49 @@ class Event:
             Emulation.current._wait("Event.synchronize")
 
 
+class Stream:
+    """A queue of the GPU."""
+
+    def __init__(self, *device):
+        pass
+
+    def wait_stream(self, stream):
+        """Do nothing, as operations compute at once."""
+
+
+class Graph:
+    """A CUDA graph: the operations within `torch.cuda.graph`. They compute at once, so the first `replay` does not."""
+
+    def __init__(self):
+        self.operations, self.replays = [], 0
+
+    @contextmanager
+    def captured(self, **options):
+        Emulation.current.graph = self
+        yield
+        Emulation.current.graph = None
+
+    def record(self, function, args, kwargs, result):
+        if torch.Tag.inplace_view not in getattr(function, "tags", ()):
+            self.operations.append((function, args, kwargs, result))
+
+    @torch.no_grad()
+    def replay(self):
+        Emulation.current.kernels["graph"] += 1
+        self.replays += 1
+        for function, args, kwargs, result in self.operations if self.replays > 1 else ():
+            self._write(result, function(*args, **kwargs))
+
+    def _write(self, recorded, result):
+        """Write results into the memory that later operations read, unless they are there: in place, or views."""
+        if isinstance(recorded, Tensor):
+            if recorded.data_ptr() != result.data_ptr():
+                recorded.copy_(result)
+        elif type(recorded) in (list, tuple):
+            for parts in zip(recorded, result, strict=True):
+                self._write(*parts)
+
+
 class _Move(torch.autograd.Function):
     """A differentiable copy to the other device."""
 
@@ -96,6 +139,7 @@ class Emulation(TorchFunctionMode):
         self.kind, self.device = kind, torch.device(kind, 0)
         self.synchronizations, self.kernels = Counter(), Counter()
         self.views, self.reads, self.stack = set(VIEWS.split()), set(READS.split()), ExitStack()
+        self.graph: Graph | None = None
 
     def __enter__(self):
         Emulation.current = self
@@ -156,13 +200,17 @@ class Emulation(TorchFunctionMode):
         if device is not None and self._is_ours(device) is not on_device:
             if not (non_blocking and (on_device or tensor.is_pinned())):
                 self._wait("to(cpu)" if on_device else "to(device) of memory that is not pinned")
+            assert not self.graph, "a CUDA graph would copy from, or to, memory of the host that is free then"
             tensor = _Move.apply(tensor)
         return tensor if dtype is None else tensor.to(dtype)
 
     def _make(self, function, name, args, kwargs):
         """Call a factory whose tensor is to be on the device."""
-        tensor = function(*[_host(arg, [], []) for arg in args], **kwargs)
+        hosts = [_host(arg, [], []) for arg in args]
+        tensor = function(*hosts, **kwargs)
         self.kernels[name] += 1
+        if self.graph:
+            self.graph.record(function, hosts, kwargs, tensor)
         if name in ("tensor", "as_tensor", "asarray"):  # these copy data from the host
             self._wait(f"{name} of memory that is not pinned")
         return DeviceTensor(tensor).requires_grad_(tensor.requires_grad)
@@ -189,6 +237,8 @@ class Emulation(TorchFunctionMode):
         self._refuse_mixed(name, args, device_tensors, cpu_tensors)
         self._count(name, args, cpu_tensors)
         result = function(*hosts, **named)
+        if self.graph:
+            self.graph.record(function, hosts, named, result)
         if torch.Tag.inplace_view in function.tags:  # the wrapper changes its shape, too
             with no_dispatch():
                 function(*args, **kwargs)
@@ -210,12 +260,13 @@ class Emulation(TorchFunctionMode):
         indices = [i for i in args[1] if i is not None] if name in INDEXING else []
         if name in self.reads or any(i.dtype == torch.bool or not isinstance(i, DeviceTensor) for i in indices):
             self._wait(name)
-        if name == "copy_" and cpu_tensors:
+        if name == "copy_" and cpu_tensors and not (args[2:] == (True,) and args[1].is_pinned()):
             self._wait("copy_ between the devices")
         if name not in self.views:
             self.kernels[name] += 1
 
     def _wait(self, name):
+        assert not self.graph, f"a CUDA graph can't wait: {name} at {_source_line()}"
         self.synchronizations[f"{name} at {_source_line()}"] += 1
 
 
@@ -282,6 +333,7 @@ def _patches(emulation):
         return copy
 
     yield nn.utils.clip_grad, "_group_tensors_by_device_and_dtype", grouped
+    yield sys.modules[torch.optim.Optimizer.__module__], "_group_tensors_by_device_and_dtype", grouped
     yield Tensor, "pin_memory", pinned
     yield Tensor, "is_pinned", lambda tensor: getattr(tensor, "pinned_here", False)
     yield torch.__future__, "get_swap_module_params_on_conversion", lambda: True  # a moved module keeps its parameters
@@ -289,6 +341,11 @@ def _patches(emulation):
     for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
         yield torch, name, on_cpu(getattr(torch, name))
     yield torch.cuda, "Event", Event
+    yield torch.cuda, "CUDAGraph", Graph
+    yield torch.cuda, "graph", Graph.captured
+    for name in ("Stream", "current_stream"):
+        yield torch.cuda, name, Stream
+    yield torch.cuda, "stream", nullcontext
     yield torch.backends.mps, "is_available", lambda: not is_cuda
     yield torch.accelerator, "is_available", lambda: False  # PyTorch for CUDA would ask the driver
     yield devices, "_no_gpu", lambda: False

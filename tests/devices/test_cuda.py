@@ -10,6 +10,7 @@ import torch
 from tests.conftest import SETTINGS
 from tests.devices.shrunk import CASES, build_case
 from tests.devices.test_models import outcome
+from tests.training.test_captured import updates
 from tests.training.test_packed import SHAPE, padded_batch
 from translucid.attention.attend import attend_fused
 from translucid.captions.self_critical import SelfCritical
@@ -72,6 +73,16 @@ def test_attention_of_packed_batches(causal):
         torch.testing.assert_close(actual, expected, rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize("options", ["pre-norm, sinusoids, tied", "ssru"])
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_a_captured_update_is_that_of_the_trainer(options, optimizer):
+    """In float64, where a graph computes the same numbers, also after a batch that does not fit."""
+    expected, expected_figures, _ = updates(GPU, options, optimizer, False)
+    weights, figures, _ = updates(GPU, options, optimizer, True)
+    torch.testing.assert_close(weights, expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(figures, expected_figures, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["caption-soft", "captioner that reads first", "captioner without attention", "tiny"])
 def test_self_critical_updates(name):
     case = build_case(name)
@@ -117,6 +128,8 @@ FEATURES = {
     "compiled": ["training.compile=true"],
     "packed": ["training.packed=true"],
     "packed and compiled": ["training.packed=true", "training.compile=true"],
+    "captured": ["training.packed=true", "training.captured=true"],
+    "captured and compiled": ["training.packed=true", "training.captured=true", "training.compile=true"],
     "document context": ["data.context=2"],
     "several directions": ["data.both_directions=true"],
     "one teacher": ["training.distillation_weight=0.5", "training.teachers=[{teacher}]"],

@@ -117,6 +117,9 @@ class TrainingOptions(OptionGroup):
     packed: bool = False
     """For Transformers that translate, on a GPU in bfloat16: put all sources of a batch into one row and all targets
     into another, without padding between them. All batches then have one shape, and pairs of any lengths are in one."""
+    captured: bool = False
+    """For `packed` on a CUDA GPU: record the kernels of an update once, as a CUDA graph, and then launch all of them in
+    one call. Where a setting makes this impossible, a line at the start names it."""
     compile: bool = False
     """For Transformers, mainly on a GPU: compile the forward pass and its gradients into few kernels (`torch.compile`).
     Batches are padded to a few lengths, and the first batch of each length takes many seconds."""
@@ -163,6 +166,8 @@ class TrainingOptions(OptionGroup):
         for name in ("sharded", "adapter_rank", "distillation_weight", "guided_alignment"):
             if self.compile and getattr(self, name):
                 raise ValueError(f"training.compile and training.{name} do not go together")
+        if self.captured and not self.packed:
+            raise ValueError("training.captured is for batches of one shape: set training.packed=true")
         for name in ("l2_sp", "distillation_weight", "adapter_rank"):
             has_model = self.begin_from or (name == "distillation_weight" and self.teachers)
             if getattr(self, name) and not has_model:

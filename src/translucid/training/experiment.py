@@ -346,6 +346,8 @@ def _show_size(trainer: Trainer, tokenizer: Tokenizer, console: Console) -> None
         f"on {trainer.device}{trainer.workers}"
     )
     console.print(f"large products in {trainer.precision}")
+    if trainer.uncaptured:
+        console.print(f"training.captured has no effect with {trainer.uncaptured}")
 
 
 @contextmanager

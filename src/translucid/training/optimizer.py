@@ -65,10 +65,12 @@ class Optimizer:
         elif groups:
             self.optimizers.append(Adam(groups, lr=rate))
 
-    def step(self, rate: float, finite: Tensor | None = None) -> None:
+    def step(self, rate: float | Tensor, finite: Tensor | None = None) -> None:
         """Update the weights with this learning rate, and clear the gradients.
 
-        `finite`: boolean [] on the device; if it is False, weights and moments stay unchanged.
+        Args:
+            rate: the learning rate; a tensor [] on the device if the update is captured.
+            finite: boolean [] on the device; if it is False, weights and moments stay unchanged.
         """
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -261,7 +263,10 @@ class Muon(_EagerOptimizer):
                 updates = orthogonal(torch.stack(directions).to(self.dtype)).to(weights[0].dtype)
                 if finite is not None:
                     updates *= finite
-                torch._foreach_add_(weights, updates.unbind(), alpha=-0.2 * math.sqrt(columns) * group["lr"])
+                rate = group["lr"]
+                if isinstance(rate, Tensor):
+                    updates, rate = updates * rate, 1.0
+                torch._foreach_add_(weights, updates.unbind(), alpha=-0.2 * math.sqrt(columns) * rate)
 
     def _momentum(self, matrix: Tensor) -> Tensor:
         state = self.state[matrix]

@@ -22,6 +22,7 @@ from translucid.kernels.upload import Download
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
+from translucid.training.captured import CapturedUpdate, reason_against
 from translucid.training.data_loader import DataLoader, SharedBatch
 from translucid.training.dataset import GENERAL_PAIRS
 from translucid.training.extras.training_step import TrainingStep
@@ -94,6 +95,11 @@ class Trainer:
             step.begin(self.weights)
         validator.bfloat16 = precision.bfloat16 and device.type == "cuda"
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=precision.bfloat16)
+        self.uncaptured = reason_against(options, device, self.workers) if options.captured else ""
+        """Why updates are not captured although `training.captured` asks for it."""
+        self._captured: CapturedUpdate | None = None
+        if options.captured and not self.uncaptured:
+            self._captured = CapturedUpdate(self.weights, self.optimizer, options, bfloat16=precision.bfloat16)
 
     def fit(self, display: Display) -> Progress:
         """Train until a limit is reached, validations stop improving, or Ctrl-C; then save everything.
@@ -182,6 +188,13 @@ class Trainer:
         tokens = sum(batch.target_tokens for batch in batches)
         for step in self.steps:
             step.begin_update(self._done())
+        rate *= sum(batch.rate for batch in batches) / len(batches)
+        if self._captured and batches[0].rows:
+            figures = self._captured(batches[0].rows, rate)
+            self._unread.append(_Update(self.progress.step + 1, tokens, Download(figures)))
+            self._update_ema()
+            self._read_figures(display, unread=1)
+            return
         losses = []
         with self._computing(self.weights.model):
             for batch in batches:
@@ -199,15 +212,14 @@ class Trainer:
         norm = self.weights.clip_grad_norm(self.options.clip_norm)
         finite = figures[0].isfinite() & norm.isfinite()
         update = _Update(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
-        share = sum(batch.rate for batch in batches) / len(batches)
         if self.optimizer.skips_on_device:
             # The host reads one update later whether this one was skipped; the average then repeats the old weights.
             self._unread.append(update)
-            self.optimizer.step(rate * share, finite)
+            self.optimizer.step(rate, finite)
             self._update_ema()
             self._read_figures(display, unread=1)
         elif self._record_update(update, display):
-            self.optimizer.step(rate * share)
+            self.optimizer.step(rate)
             self._update_ema()
         else:
             self.optimizer.zero_grad()

@@ -23,6 +23,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 EXEMPT = {
     "bitext/protected_spans.py": "examples of switches, which are protected as any text",
     "translucid/interop/huggingface_export.py": "the card of an exported model names the command that wrote it",
+    "translucid/serving/learning.py": "the command that it starts",
     "translucid/serving/mcp_server.py": "for whoever starts the server",
     "translucid/serving/edge/middleware.py": "for whoever starts the server, whose answers the command line never sees",
 }

@@ -53,7 +53,7 @@ def forget_latest(memory: Path) -> tuple[Path, Path | None]:
         UserError: there is none, or it can't be removed.
     """
     if not memory.parent.is_dir() or not (latest := latest_adapter(memory)):
-        raise UserError("no server has learned from it", file=memory, fix="Name a memory of `serve --learn`.")
+        raise UserError("no server has learned from it", file=memory, fix="Name a memory that a server learns from.")
     try:
         latest.unlink()
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from bitext.pair import Pair
 from translucid.cli import option
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
@@ -75,3 +77,64 @@ def convert(
         log.print(f"skipped, as they are invalid: {bad.count:,}")
     if str(left_out):
         log.print(f"left out: {left_out}", soft_wrap=True)
+
+
+@app.command()
+def extract(
+    pairs: Annotated[str, Argument(metavar="FILES", help="A memory, or sentence pairs of any kind.")],
+    out: Annotated[Path, Argument(metavar="OUT", callback=option.to_write(".tsv"), help="The list to write: .tsv.")],
+    least: Annotated[int, Option(help="The smallest number of occurrences with the same translation.", min=2)] = 5,
+    most: Annotated[int, Option(help="The largest number of candidates.", min=1)] = 500,
+    share: Annotated[
+        float, Option(help="The smallest share of a term's occurrences with the translation.", min=0, max=1)
+    ] = 0.3,
+    known: Annotated[Path | None, Option(metavar="FILE", help="A term list; its terms are left out.")] = None,
+    source_language: SourceCode = None,
+    target_language: TargetCode = None,
+    skip_bad: option.SkipBad = False,
+    overwrite: option.Overwrite = False,
+) -> None:
+    """Find terms in sentence pairs, with counts and examples, for a person to accept.
+
+    Write something into the column `accepted` of the terms that you want, in a text editor or a spreadsheet. As a term
+    list, the file has only these.
+
+    **Examples**
+
+        translucid terms extract mine.memory candidates.tsv
+
+        translucid terms extract old.tmx candidates.tsv --least 10 --known terms.tsv
+
+        translucid terms convert candidates.tsv terms.tsv
+    """
+    from bitext.memory.database import is_database
+    from translucid.data.readers.corpus import BadLines, read_pairs
+    from translucid.ground.console import progress_bar
+    from translucid.memory.opening import open_memory
+    from translucid.terminology.extraction import extracted, tsv_of
+    from translucid.terminology.glossary import read_terms
+
+    languages = source_language, target_language
+    log = Console(stderr=True)
+    known_pairs = (
+        {(term.source.casefold(), term.target.casefold()) for term in read_terms(known, languages)} if known else set()
+    )
+
+    def is_known(source: str, target: str) -> bool:
+        return (source.casefold(), target.casefold()) in known_pairs
+
+    bad = BadLines() if skip_bad else None
+
+    def read() -> Iterator[Pair]:
+        if is_database(Path(pairs)):
+            with open_memory(pairs, languages) as memory:
+                for entry in memory.entries():
+                    yield Pair(entry.source, entry.target)
+        else:
+            yield from read_pairs(pairs, languages=languages, on_bad=bad)
+
+    with progress_bar(log, "reading", None) as advance:
+        candidates = extracted(read, least=least, least_share=share, known=is_known, advance=advance)
+    write_output(out, tsv_of(candidates[:most]).encode())
+    left_out = f" of {len(candidates):,}" if len(candidates) > most else ""
+    log.print(f"{out}: {min(len(candidates), most):,}{left_out} candidates", soft_wrap=True)

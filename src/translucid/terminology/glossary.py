@@ -201,7 +201,7 @@ def iterate_terms(
 
 
 _CONDITIONS = "domain", "example"
-_NO_ATTRIBUTES = "accepted", "count", "note", "comment", "definition", "score"
+_NO_ATTRIBUTES = "accepted", "count", "share", "example translation", "note", "comment", "definition"
 """Names of columns that say nothing about how a term is used."""
 
 

@@ -45,7 +45,7 @@ def lexicon(monkeypatch):
 def test_phrases_with_counts_shares_values_and_examples(pairs):
     found = {row.source: row for row in extracted(lambda: pairs, least=4, least_share=0.1)}
     counts = {"context menu": 4, "menu": 4 + 5 + 5, "point of view": 6, "API": 7, "cell": 8 + 5}
-    assert {name: found[name].count for name in counts} == counts
+    assert {name: found[name].occurrences for name in counts} == counts
     assert found["context menu"].target == "menú contextual" and found["point of view"].target == "punto de vista"
     assert not {"of", "the", "point of", "menu cell", "context"} & found.keys()
     # C-values: "menu" is also a part of "context menu", and of "menu is" or the like, which are no candidates.

@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
 
     source: str
     target: str
-    count: int
+    occurrences: int
     """How often the source has this translation."""
     share: float
     """The count in relation to all occurrences of the source."""
@@ -113,7 +113,7 @@ def extracted(
             candidates.append(
                 Candidate(source_form, target_form, phrase.count, share, phrase.example, share * values[source_key])
             )
-    return sorted(candidates, key=lambda row: (-row.value, row.source, -row.count, row.target))
+    return sorted(candidates, key=lambda row: (-row.value, row.source, -row.occurrences, row.target))
 
 
 def _capitals(forms: tuple[str, str]) -> int:
@@ -176,5 +176,5 @@ def tsv_of(candidates: Iterable[Candidate]) -> str:
     lines = ["source\ttarget\taccepted\tcount\tshare\texample\texample translation"]
     for row in candidates:
         example = (" ".join(side.split()) for side in (row.example.source, row.example.target))
-        lines.append("\t".join([row.source, row.target, "", str(row.count), f"{row.share:.0%}", *example]))
+        lines.append("\t".join([row.source, row.target, "", str(row.occurrences), f"{row.share:.0%}", *example]))
     return "\n".join(lines) + "\n"

@@ -149,6 +149,24 @@ def test_a_server_that_stops_ends_the_process_and_one_that_starts_uses_the_adapt
     catalog.close()
 
 
+def test_several_memories_take_turns(run, learned, tmp_path):
+    learned("new", seconds=1)
+    events = []
+    learners = []
+    for name in "ab":
+        used = lambda adapter, name=name: events.append((name, time.monotonic()))  # noqa: E731
+        learners.append(learning.AdapterLearner(run, tmp_path / f"{name}.memory", 1, used))
+        learners[-1].corrected(1)
+    wait_until(lambda: len(events) == 2)
+    assert events[1][1] - events[0][1] >= 1
+    for learner in learners:
+        learner.corrected(1)
+    wait_until(lambda: any(learner._process.poll() is None for learner in learners))
+    for learner in learners:
+        learner.close()
+    assert len(events) == 2 and not any(learner._thread.is_alive() for learner in learners)
+
+
 def test_the_command_is_one_of_ours(run, tmp_path, capfd):
     memory = tmp_path / "a.memory"
     with TranslationMemory.open(memory, write=True) as opened:

@@ -24,6 +24,11 @@ from translucid.runs.tensor_file import load_arrays
 LESS_PRIORITY = 10
 """What is added to the server's nice value for the process, on Linux."""
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Held while a process learns: those of several memories take turns."""
+_POLL_SECONDS = 0.2
+"""The interval in seconds at which one that waits for its turn checks whether the server stops."""
+
 log = logging.getLogger("translucid.serving")
 
 
@@ -76,6 +81,9 @@ class AdapterLearner:
             self._thread.join()
 
     def _learn(self) -> None:
+        while not _ONE_AT_A_TIME.acquire(timeout=_POLL_SECONDS):
+            if self._closed:
+                return
         out = self.memory.with_name(f"{self.memory.name}.learning")
         try:
             error = self._run(learning_command(self.run, self.memory, out))
@@ -97,6 +105,7 @@ class AdapterLearner:
             log.warning("nothing was learned from the corrections: %s", error)
         finally:
             shutil.rmtree(out, ignore_errors=True)
+            _ONE_AT_A_TIME.release()
 
     def _run(self, command: list[str]) -> str | None:
         """Run a command; return the last line of its messages if it fails."""

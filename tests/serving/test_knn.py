@@ -174,5 +174,5 @@ def test_keys_that_are_read_later_get_their_memories_first_and_removed_ones_lose
 
 def test_no_confirmed_correction_is_lost_when_the_server_is_killed(run, tmp_path, monkeypatch):
     monkeypatch.setattr(Start, "fork", True)
-    finding = killed_server.kills(tmp_path, run, 2)
+    finding = killed_server.kills(tmp_path, run, 1)
     assert finding.failures == [] and finding.figures["corrections confirmed"] >= 1

@@ -113,17 +113,16 @@ def test_translations_change_after_each_few_corrections_and_back_by_a_command(cl
     assert main.run(arguments) == 2 and "no server has learned from it" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("", "has 2 pairs. At least 20 are needed."), ("initial", "would have forgotten too much")]
-)
-def test_what_fails_or_would_be_forgotten_changes_nothing(client, learned, tmp_path, caplog, name, message):
-    learned(name)
-    plain = look(client)
-    with caplog.at_level(logging.WARNING, "translucid.serving"):
-        suggest(client, 1, 2)
-        wait_until(lambda: message in caplog.text)
-    wait_until(lambda: not client.memory.learner._thread.is_alive())
-    assert look(client) == plain and learned_adapters(tmp_path / "mine.memory") == {}
+def test_what_fails_or_would_be_forgotten_changes_nothing(client, learned, tmp_path, caplog):
+    plain, numbers = look(client), iter(range(9))
+    messages = {"": "has 2 pairs. At least 20 are needed.", "initial": "would have forgotten too much"}
+    for name, message in messages.items():
+        learned(name)
+        with caplog.at_level(logging.WARNING, "translucid.serving"):
+            suggest(client, next(numbers), next(numbers))
+            wait_until(lambda message=message: message in caplog.text)
+        wait_until(lambda: not client.memory.learner._thread.is_alive())
+        assert look(client) == plain and learned_adapters(tmp_path / "mine.memory") == {}
 
 
 def test_a_server_that_stops_ends_the_process_and_one_that_starts_uses_the_adapter(client, run, learned, tmp_path):

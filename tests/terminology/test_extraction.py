@@ -102,3 +102,19 @@ def test_tabs_and_line_ends_of_examples_are_spaces(pairs):
     spaced = [Pair(f"{pair.source}\tx\n", pair.target) for pair in pairs]
     lines = tsv_of(extracted(lambda: spaced, least=4, least_share=0)).splitlines()
     assert len(lines) > 3 and all(len(line.split("\t")) == 7 for line in lines)
+
+
+def test_general_text_and_forgotten_candidates(pairs, monkeypatch):
+    rows = {row.source: row.value for row in extracted(lambda: pairs, least=4, least_share=0)}
+    general = [Pair("the cell and a cell", "")] * 7 + [Pair("we", "")] * 5
+    with_general = {row.source: row.value for row in extracted(lambda: pairs, least=4, least_share=0, general=general)}
+    words = sum(len(pair.source.replace(",", "").split()) for pair in pairs)
+    assert with_general["cell"] == pytest.approx(rows["cell"] * log2(1 + (13 / words) / ((14 + 1) / 40)))
+    assert with_general["API"] == pytest.approx(rows["API"] * log2(1 + (7 / words) / ((0 + 1) / 40)))
+    assert max(rows, key=rows.get) == "cell" != max(with_general, key=with_general.get)
+    # Phrases that occurred once are forgotten when there are too many, such as the first "context menu" here.
+    monkeypatch.setattr("translucid.terminology.extraction.MOST_CANDIDATES", 80)
+    others = [Pair(f"w{i} x{i} y{i}", "open") for i in range(14)]
+    for first, count in (([pairs[0], *others], 4), ([pairs[0]], 5)):
+        rows = extracted(lambda first=first: [*first, *pairs], least=4, least_share=0)
+        assert {row.source: row.occurrences for row in rows}["context menu"] == count

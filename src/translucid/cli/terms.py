@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from typer import Argument, Option
 
 from bitext.pair import Pair
 from translucid.cli import option
+from translucid.cli.arguments import pair_up
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -89,6 +91,9 @@ def extract(
         float, Option(help="The smallest share of a term's occurrences with the translation.", min=0, max=1)
     ] = 0.3,
     known: Annotated[Path | None, Option(metavar="FILE", help="A term list; its terms are left out.")] = None,
+    general: Annotated[
+        list[str] | None, option.files("Pairs of the general language: what is as frequent there comes last.")
+    ] = None,
     source_language: SourceCode = None,
     target_language: TargetCode = None,
     skip_bad: option.SkipBad = False,
@@ -103,7 +108,7 @@ def extract(
 
         translucid terms extract mine.memory candidates.tsv
 
-        translucid terms extract old.tmx candidates.tsv --least 10 --known terms.tsv
+        translucid terms extract old.tmx candidates.tsv --least 10 --known terms.tsv --general news.tsv
 
         translucid terms convert candidates.tsv terms.tsv
     """
@@ -134,7 +139,10 @@ def extract(
             yield from read_pairs(pairs, languages=languages, on_bad=bad)
 
     with progress_bar(log, "reading", None) as advance:
-        candidates = extracted(read, least=least, least_share=share, known=is_known, advance=advance)
+        general_pairs = chain.from_iterable(read_pairs(file, on_bad=bad) for file in pair_up(general or []))
+        candidates = extracted(
+            read, least=least, least_share=share, known=is_known, general=general_pairs, advance=advance
+        )
     write_output(out, tsv_of(candidates[:most]).encode())
     left_out = f" of {len(candidates):,}" if len(candidates) > most else ""
     log.print(f"{out}: {min(len(candidates), most):,}{left_out} candidates", soft_wrap=True)

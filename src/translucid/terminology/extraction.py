@@ -4,7 +4,8 @@ Words are linked by the lexicon of IBM model 1 in both directions (`mining.Lexic
 four words with a translation whose links stay between the two, as in phrase-based translation (Koehn et al. 2003,
 N03-1017, section 4.1), and neither begins nor ends with one of the most frequent words. Candidates are ordered by their
 C-value (Frantzi et al. 2000, section 2.2), log2(1 + words) * (count - mean count of the longer candidates around it),
-times the share of their occurrences with the translation: words of the general language have many.
+times the share of their occurrences with the translation: words of the general language have many. General text, if
+there is any, shows which words are frequent everywhere.
 """
 
 from __future__ import annotations
@@ -25,14 +26,16 @@ LONGEST_TERM = 4
 """The largest number of words of a candidate."""
 LONGEST_TARGET = 6
 MOST_CANDIDATES = 2_000_000
-"""The number of different pairs of phrases that are counted; beyond it, those that occurred once are forgotten."""
+"""The number of different phrases that are counted; beyond it, the rarest so far are forgotten."""
 LONGEST_EXAMPLE = 200
 """The largest number of characters of an example, if there is a shorter one."""
 
 _PUNCTUATION = re.compile(r"[.,;:!?()«»\"]")
 
-Key: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
-"""The words of a phrase and of its translation, in lower case."""
+Phrase: TypeAlias = tuple[str, ...]
+"""The words of a phrase in lower case."""
+Key: TypeAlias = tuple[Phrase, Phrase]
+"""A phrase and its translation."""
 
 
 class Candidate(NamedTuple):
@@ -46,7 +49,7 @@ class Candidate(NamedTuple):
     """The count in relation to all occurrences of the source."""
     example: Pair
     value: float
-    """The C-value of the source, times the share."""
+    """The C-value of the source, times the share, and the keyness if there is general text."""
 
 
 @dataclass
@@ -73,6 +76,7 @@ def extracted(
     least: int,
     least_share: float,
     known: Callable[[str, str], bool] = lambda source, target: False,
+    general: Iterable[Pair] = (),
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[Candidate]:
     """Return candidates for terms, the likeliest first.
@@ -82,26 +86,34 @@ def extracted(
         least: the smallest number of occurrences of a term with a translation.
         least_share: the smallest share of the occurrences of a term that have the translation.
         known: whether a term list has a term with this translation.
+        general: pairs of the general language; terms that are not more frequent than there come last.
         advance: called with the number of pairs that have been read since the last call.
     """
     lexicon = Lexicon.learn(pairs())
     found: dict[Key, _Found] = {}
-    occurrences: Counter[tuple[str, ...]] = Counter()
+    occurrences: Counter[Phrase] = Counter()
+    total = forgotten = 0
     for pair in pairs():
         source, target = content(pair.source), content(pair.target)
         source_words, target_words = tuple(folded(source)), tuple(folded(target))
+        total += len(source)
         for start, end in _spans(source, pair.source):
-            occurrences[source_words[start:end]] += 1
+            if lexicon.common.isdisjoint((source_words[start], source_words[end - 1])):
+                occurrences[source_words[start:end]] += 1
         for (start, end), (first, last) in _phrases(source, target, pair, lexicon):
             key = source_words[start:end], target_words[first:last]
             forms = _form(pair.source, source[start:end], start), _form(pair.target, target[first:last], first)
             found.setdefault(key, _Found()).add(*forms, pair)
-        if len(found) > MOST_CANDIDATES:
-            found = {key: phrase for key, phrase in found.items() if phrase.count > 1}
-            occurrences = Counter({words: count for words, count in occurrences.items() if count > 1})
+        if max(len(found), len(occurrences)) > MOST_CANDIDATES:
+            forgotten += 1  # so that at some time enough are forgotten
+            found = {key: phrase for key, phrase in found.items() if phrase.count > forgotten}
+            occurrences = Counter({words: count for words, count in occurrences.items() if count > forgotten})
         advance(1)
     frequent = {key: phrase for key, phrase in found.items() if phrase.count >= least}
-    values = _values({key[0]: occurrences[key[0]] for key in frequent})
+    counts = {key[0]: occurrences[key[0]] for key in frequent}
+    values = _values(counts)
+    for words, keyness in _keyness(counts, total, general).items():
+        values[words] *= keyness
     candidates = []
     for (source_key, _), phrase in frequent.items():
         share = phrase.count / max(occurrences[source_key], phrase.count)
@@ -157,9 +169,32 @@ def _phrases(
             yield (start, end), (first, last)
 
 
-def _values(counts: dict[tuple[str, ...], int]) -> dict[tuple[str, ...], float]:
+def _keyness(counts: dict[Phrase, int], total: int, general: Iterable[Pair]) -> dict[Phrase, float]:
+    """Return log2(1 + ratio) of each phrase; the ratio is that of its relative frequencies here and in general.
+
+    This is the "weirdness" of Ahmad et al. 1999. Without general pairs, there are none.
+    """
+    general_counts: Counter[Phrase] = Counter()
+    general_total = 0
+    for pair in general:
+        words = content(pair.source)
+        general_total += len(words)
+        texts = tuple(folded(words))
+        for start, end in _spans(words, pair.source):
+            if texts[start:end] in counts:
+                general_counts[texts[start:end]] += 1
+    if not general_total:
+        return {}
+    keyness = {}
+    for phrase, count in counts.items():
+        ratio = (count / total) / ((general_counts[phrase] + 1) / general_total)
+        keyness[phrase] = log2(1 + ratio)
+    return keyness
+
+
+def _values(counts: dict[Phrase, int]) -> dict[Phrase, float]:
     """Return the C-value of each phrase, given how often it occurs."""
-    around: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    around: dict[Phrase, list[int]] = defaultdict(list)
     for words, count in counts.items():
         parts = {words[i:j] for i in range(len(words)) for j in range(i + 1, len(words) + 1)} - {words}
         for part in parts & counts.keys():

@@ -13,6 +13,7 @@ from bitext.documents.document import (
     SegmentList,
     Target,
     kind_of,
+    limit_of_flags,
     limit_segments,
     max_segments,
     read_document,
@@ -21,6 +22,7 @@ from bitext.documents.office.ooxml import Dialect
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_fragment import Elements
 from bitext.readers.file_kinds import names_file
+from tests.growth import assert_linear
 from translucid.ground.errors import UserError
 
 ONE = Segment(TaggedText("One"), "line 1")
@@ -110,3 +112,53 @@ def test_a_translation_that_is_too_long_is_doubted():
     target = Target(TaggedText("three"), doubts=("loop: a",))
     assert target.within(None) is target and target.within(5) is target
     assert target.within(4).doubts == ("loop: a", "length: 5 characters, 4 at most")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "limits"),
+    [
+        (
+            "a.po",
+            '#, c-format, max-length:12\nmsgid "Save <b>%s</b>"\nmsgstr ""\n\n#. A button. [CHAR LIMIT=9]\n'
+            'msgid "Stop"\nmsgstr ""\n\n#, max-length:4\n#. [CHAR LIMIT=9]\nmsgid "Go"\nmsgstr ""\n',
+            [5, 9, 4],  # the tags count too
+        ),
+        (
+            "strings.xml",
+            "<resources><!-- A title [CHAR LIMIT = 30] --><string name='a'>Save now</string>"
+            "<!-- [CHAR LIMIT=NONE] --><string name='b'>Stop now</string>"
+            "<!-- [CHAR_LIMIT=7] --><string-array name='c'><item>Go on</item><item>Go back</item></string-array>"
+            "</resources>",
+            [30, None, 7, 7],
+        ),
+        ("a.strings", '/* char limit: 8 */\n"a" = "Save";\n', [8]),
+        ("a.csv", "source,Max. Length,target\nSave,6,\nStop,,\nGo,x,\n", [None, None, None]),
+        ("a.csv", "source,max_length,target\nSave,6,\nStop,,\nGo,0,\n", [6, None, None]),
+        ("a.tsv", "en\tCharacter limit\tes\nSave\t12\t\n", [12]),
+    ],
+)
+def test_limits_of_characters(name, content, limits):
+    segments = read_document(name, content.encode(), ("en", "es")).segments
+    assert [segment.longest for segment in segments] == limits
+
+
+def test_the_sheet_of_a_workbook_may_have_a_column_with_limits(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["source", "max length", "target"], ["Save the file", 9, None], ["Stop it", None, None]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    segments = read_document("a.xlsx", (tmp_path / "a.xlsx").read_bytes(), ("en", "es")).segments
+    assert {segment.source.text: segment.longest for segment in segments} == {"Save the file": 9, "Stop it": None}
+
+
+def test_finding_limits_in_notes_is_linear():
+    note = "char limit " * 3
+    segments = [Segment(TaggedText("a"), "line 1", note=note)]
+
+    def read(count):
+        found = SegmentList("a.po")
+        return lambda: [found.add(segments[0]) for _ in range(count)]
+
+    assert_linear(read, 1000, 10_000)
+    assert_linear(lambda n: lambda: [limit_of_flags("max-length: " * n)], 10_000, 100_000)

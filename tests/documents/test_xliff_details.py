@@ -243,6 +243,8 @@ def test_a_message_with_cases_is_one_text_of_several_segments():
         ('maxwidth="9"', "", None),
         ('slr:sizeRestriction="0,999999999"', 'slr:sizeRestriction=" 5 , 7 "', 7),
         ('slr:sizeRestriction="1000000000"', "", None),
+        ('weblate-flags="read-only, max-length:8" slr:sizeRestriction="9"', "", 8),
+        ('weblate-flags="max-length:x"', "", None),
         ('slr:sizeRestriction="٣"', 'slr:sizeRestriction="x"', None),
     ],
 )

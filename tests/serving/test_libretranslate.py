@@ -39,6 +39,17 @@ def test_alternatives_only_when_asked_for_and_never_more_than_allowed(client):
     assert "alternatives" not in translate(client, q="I like soccer", alternatives=0).json()
 
 
+def test_a_largest_length_is_that_of_the_whole_text(client):
+    text = "I like soccer. She works at the hospital."
+    free = translate(client, q=text).json()["translatedText"]
+    loose = translate(client, q=[text, ""], max_length=len(free)).json()
+    assert loose == {"translatedText": [free, ""], "tooLong": [False, False]}
+    answer = translate(client, q=text, max_length=1).json()
+    assert answer["tooLong"] and len(answer["translatedText"]) <= len(free)
+    assert translate(client, q=text, max_length=5, format="html").status_code == 400
+    assert translate(client, q=text, max_length=5, session="a").status_code == 400
+
+
 def test_auto_tells_what_it_found(client):
     single = translate(client, q="The children are reading a book in the garden", source="auto").json()
     assert single["detectedLanguage"]["language"] == "en"

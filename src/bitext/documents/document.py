@@ -8,6 +8,7 @@ other. The limits hold for every format; a document that exceeds one is refused 
 from __future__ import annotations
 
 import mmap
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,21 @@ from bitext.documents.tagged_text import TaggedText, complete
 from bitext.errors import UserError
 from bitext.languages import Languages
 from bitext.words import count_characters
+
+_LIMIT_IN_NOTE = re.compile(r"\bchar(?:acter)?[ _]limit[ ]?[=:][ ]?([1-9][0-9]{0,6})(?![0-9])", re.IGNORECASE)
+"""A limit as developers write it in comments on strings: `[CHAR LIMIT=30]`."""
+_LIMIT_IN_FLAG = re.compile(r"\bmax-length:[ ]?([1-9][0-9]{0,6})(?![0-9])")
+"""A limit as Weblate writes it in flags: `max-length:30`."""
+
+
+def limit_of_flags(flags: str) -> int | None:
+    """Return the largest number of characters that Weblate's flags allow.
+
+    >>> limit_of_flags("c-format, max-length:30")
+    30
+    """
+    match = _LIMIT_IN_FLAG.search(flags)
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,8 @@ class SegmentList(list[Segment]):
     def add(self, segment: Segment) -> int:
         """Append a segment, and return its number. A place or a note that is too long loses its middle.
 
+        A limit of characters in the note is that of the segment, unless it has one.
+
         Raises:
             UserError: the document has too many segments, or too many characters in them.
             Cancelled: the request for the document was cancelled.
@@ -62,6 +80,8 @@ class SegmentList(list[Segment]):
         between_steps()
         self.need_room(len(self) + 1)
         segment = self._with_short_texts(segment)
+        if segment.longest is None and segment.note and (match := _LIMIT_IN_NOTE.search(segment.note)):
+            segment = replace(segment, longest=int(match[1]))
         self._room -= _characters(segment)
         if self._room < 0:
             fix = "Split it, or shorten the notes and names that it repeats."

@@ -107,20 +107,23 @@ def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         yield sentence[start:], after
 
 
-def sentences_of(served: AnyServed, layouts: Iterable[Layout], context: str = "") -> list[Source[str]]:
+def sentences_of(
+    served: AnyServed, layouts: Iterable[Layout], context: str = "", max_length: int | None = None
+) -> list[Source[str]]:
     """Return the sentences of texts; for a run with document context, with those before each in its text.
 
-    `context`: the text before each of the texts.
+    `context`: the text before each of the texts; `max_length`: the largest number of characters of a translation.
     """
     sources: list[Source[str]] = []
     options = served.translator.context
     for layout in layouts:
         if not options:
-            sources += map(Source, layout.sentences)
+            sources += [Source(sentence, (), max_length) for sentence in layout.sentences]
             continue
         sentences = [context, *layout.sentences] if context else layout.sentences
         for i in range(len(sentences) - len(layout.sentences), len(sentences)):
-            sources.append(Source(sentences[i], tuple(sentences[max(i - options.max_sentences, 0) : i])))
+            before = tuple(sentences[max(i - options.max_sentences, 0) : i])
+            sources.append(Source(sentences[i], before, max_length))
     return sources
 
 
@@ -250,11 +253,13 @@ class TextTranslation(NamedTuple):
     """The words that the memory has changed or supported, if the translator retrieves."""
 
 
-async def split_texts(served: AnyServed, texts: Sequence[str]) -> tuple[list[Layout], dict[str, str]]:
+async def split_texts(
+    served: AnyServed, texts: Sequence[str], *, whole: bool = False
+) -> tuple[list[Layout], dict[str, str]]:
     """Split texts into sentences, and look these up in the client's translation memory: exact matches only.
 
-    A text or a line that the memory has as a whole is not split. Returns the texts, and the translations of sentences
-    that the memory has.
+    A text or a line that the memory has as a whole is not split, and with `whole`, no text is: a limit of its length is
+    for all of its sentences. Returns the texts, and the translations of sentences that the memory has.
     """
     recall = served.memory.recall if served.memory else None
     known_translations: dict[str, str] = {}
@@ -265,7 +270,8 @@ async def split_texts(served: AnyServed, texts: Sequence[str]) -> tuple[list[Lay
         return passage in known_translations
 
     def work() -> list[Layout]:
-        layouts = [Layout.of(text, served.source, look_up) for text in texts]
+        kept_whole = look_up if not whole else lambda text: True
+        layouts = [Layout.of(text, served.source, kept_whole) for text in texts]
         for layout in layouts:
             for sentence in layout.sentences:
                 look_up(sentence)
@@ -284,19 +290,21 @@ async def translate_texts(
     *,
     with_confidence: bool = False,
     context: str = "",
+    max_length: int | None = None,
 ) -> list[TextTranslation]:
     """Return the translation of each text, with this many different alternatives if there are, and its confidence.
 
     Exact matches of the client's translation memory come first; the model's translations are alternatives to them. A
-    run with document context reads the `context` before each text.
+    run with document context reads the `context` before each text. A translation has at most `max_length` characters,
+    or is the shortest one found.
 
     Raises:
         ApiError: 503, the queue is full, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
     task.count(served, texts)
-    layouts, known_translations = await split_texts(served, texts)
-    sentences = sentences_of(served, layouts, context)
+    layouts, known_translations = await split_texts(served, texts, whole=max_length is not None)
+    sentences = sentences_of(served, layouts, context, max_length)
     to_translate = sentences
     if not alternatives:
         to_translate = [sentence for sentence in sentences if sentence.text not in known_translations]

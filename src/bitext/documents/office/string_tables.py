@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import NamedTuple, overload
 
 from bitext.cancellation import between_steps
-from bitext.documents.document import MOST_COLUMNS
+from bitext.documents.document import MOST_COLUMNS, Segment
 from bitext.documents.strings.messages import is_language
 from bitext.documents.strings.table import (
     MOST_NAMED_COLUMNS,
@@ -96,6 +96,10 @@ class StringTable:
     def is_source(self, column: int, row: int) -> bool:
         """Whether a cell is translated, in place or into another one."""
         return column in self._sources and row >= self.first_row and row not in self.other_rows
+
+    def longest(self, row: int) -> int | None:
+        """Return the largest number of characters of the translations of a row, if it states one."""
+        return self.columns.longest(_Row(self.texts.get(row, {})))
 
     def targets(self, row: int) -> dict[int, int]:
         """Return the columns of a row into which texts of others are translated, and those, in order and from 1."""
@@ -188,9 +192,11 @@ class CellSyntax:
 class _Copy:
     """A cell whose translation another cell takes."""
 
-    def __init__(self, document: SlottedXml, source: Cell, column: int, existing: str | None) -> None:
+    def __init__(
+        self, document: SlottedXml, source: Cell, column: int, existing: str | None, longest: int | None
+    ) -> None:
         self.document = SlottedXml(document.file)  # with the segments of this cell alone
-        self.contents, self.column, self.existing = source.contents, column, existing
+        self.contents, self.column, self.existing, self.longest = source.contents, column, existing, longest
         self.numbers: list[int] = []  # of its segments in the whole document
 
     def written(self, targets: Targets) -> str | None:
@@ -279,7 +285,11 @@ class StringTables:
         for copy in self._copies.get(cell.start, ()):
             yield copy.document
             for segment in copy.document.segments[len(copy.numbers) :]:
-                copy.numbers.append(self.document.segments.add(replace(segment, existing=copy.existing)))
+                copy.numbers.append(self._segment_of(copy, segment))
+
+    def _segment_of(self, copy: _Copy, segment: Segment) -> int:
+        """Add a segment of a copy to the document, and return its number."""
+        return self.document.segments.add(replace(segment, existing=copy.existing, longest=copy.longest))
 
     def finish(self) -> None:
         """Add the slots for the translations, after all paragraphs."""
@@ -307,7 +317,8 @@ class StringTables:
                 targets[column] = self._target(column, cell)
                 self._targets.append((cell.start, cell.end, targets[column]))
             existing = table.texts[row].get(target_column - 1, "")
-            copy = _Copy(self.document, source, target_column, existing if existing.strip() else None)
+            kept = existing if existing.strip() else None
+            copy = _Copy(self.document, source, target_column, kept, table.longest(row))
             targets[column].copies.append(copy)
             self._copies.setdefault(source.start, []).append(copy)
 

@@ -492,14 +492,13 @@ class _TargetCells:
     def _add(self, source: int, tag: str, start: int, end: int, existing: str) -> range:
         text = self.table.texts[self.number][source - 1]
         place = f"{self.sheet}!{letters(source)}{self.number}"
-        return _add_message(self.document, tag, start, end, text, place, existing or None)
+        template = Segment(TaggedText(""), place, existing or None, longest=self.table.longest(self.number))
+        return _add_message(self.document, tag, start, end, text, template)
 
 
-def _add_message(
-    document: SlottedXml, tag: str, start: int, end: int, text: str, place: str, existing: str | None = None
-) -> range:
+def _add_message(document: SlottedXml, tag: str, start: int, end: int, text: str, template: Segment) -> range:
     """Add a text as segments, whose translation becomes a cell with the start tag `tag` in a range of the sheet."""
-    numbers, spans = add_message(document.segments, text, Segment(TaggedText(""), place, existing))
+    numbers, spans = add_message(document.segments, text, template)
     name = prefix(tag)
 
     def write(targets: Targets, render: Render) -> str:
@@ -515,7 +514,7 @@ def _add_own(document: SlottedXml, cell: Element, text: str, place: str) -> None
     """Add the text of a cell, whose translation becomes its own string instead of a shared one."""
     if is_language(text):
         tag = with_attributes(document.file.raw(cell.start, cell.inner), {"t": "inlineStr"})
-        _add_message(document, tag, cell.start, cell.end, text, place)
+        _add_message(document, tag, cell.start, cell.end, text, Segment(TaggedText(""), place))
 
 
 def _index(cell: Element) -> int | None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from unicodedata import east_asian_width
 
 from bitext.cancellation import between_steps
-from bitext.documents.document import Segment, SegmentList, Target, sentence
+from bitext.documents.document import Segment, SegmentList, Target, limit_of_flags, sentence
 from bitext.documents.spans import LINE_END, Span, Spans, TextFile
 from bitext.documents.strings.documentation_markup import markup_of
 from bitext.documents.strings.messages import message_spans, message_writer
@@ -123,10 +123,13 @@ class Po:
         numbers = range(first, first + len(spans))
         form = _Form(entry, index, source, _numbered(source, spans, first), numbers, existing_by_case)
         self._forms += [form] * len(spans)
-        note = entry.note
+        limit = limit_of_flags(" ".join(entry.flags))
         for i, span in enumerate(spans):
             translation = existing_spans[i].marked.full_text if existing_by_case else existing
-            self.segments.add(Segment(span.marked, place, translation or None, note))
+            longest = None
+            if limit is not None and len(spans) == 1:  # tags are characters of the string, too
+                longest = max(limit - sum(len(mark.raw) for mark in span.marked.marks), 1)
+            self.segments.add(Segment(span.marked, place, translation or None, entry.note, longest))
 
     def _text_of_form(self, singular: str, plural: str, index: int) -> str:
         """Return the source text of a form: the singular if it is right for all numbers of the form."""

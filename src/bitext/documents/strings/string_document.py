@@ -68,12 +68,14 @@ class Strings:
         note: str | None = None,
         existing: str | None = None,
         doubled: bool | None = None,
+        longest: int | None = None,
     ) -> None:
         """Add the next string, whose translation replaces a range of the file.
 
-        `write` encodes a string for the file; `doubled`: whether apostrophes are written twice, as for `message_spans`.
+        `write` encodes a string for the file; `doubled`: whether apostrophes are written twice, as for `message_spans`;
+        `longest`: the largest number of characters of its translation.
         """
-        template = Segment(TaggedText(""), f"line {self._lines.at(start)}", existing, note)
+        template = Segment(TaggedText(""), f"line {self._lines.at(start)}", existing, note, longest)
         numbers, spans = add_message(self.segments, text, template, doubled=doubled)
         self._strings.append(_String(start, end, numbers, spans, write))
 

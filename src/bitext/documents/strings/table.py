@@ -66,13 +66,14 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         if names_language and is_in_other_language(row[selected.language or 0].text, languages):
             continue
         between_steps()
+        longest = None if selected.limit is None else selected.longest([cell.text for cell in row])
         for source, target in selected.pairs:  # in the order of the columns
             if source >= len(row):
                 break
             if _is_text(row[source].text):
                 cells += max(0, target - len(row) + 1)
                 _refuse_cells(cells, name)
-                _add_cell(strings, row, source, target, delimiter, has_quotes=has_quotes)
+                _add_cell(strings, row, source, target, delimiter, longest, has_quotes=has_quotes)
     return strings
 
 
@@ -96,9 +97,19 @@ def _tab_separated(file: TextFile) -> tuple[list[list[Cell]], bool]:
 
 
 def _add_cell(
-    strings: Strings, row: Sequence[Cell], source: int, target: int, delimiter: str, *, has_quotes: bool
+    strings: Strings,
+    row: Sequence[Cell],
+    source: int,
+    target: int,
+    delimiter: str,
+    longest: int | None,
+    *,
+    has_quotes: bool,
 ) -> None:
-    """Add a cell whose translation goes into the column `target`, which the row may lack."""
+    """Add a cell whose translation goes into the column `target`, which the row may lack.
+
+    `longest`: the largest number of characters of the translation.
+    """
     text = row[source].text
     cell, existing, padding = row[source], None, 0
     if target != source:
@@ -112,7 +123,7 @@ def _add_cell(
     write: Callable[[str], str] = partial(_written, quoted=cell.quoted, delimiter=delimiter, padding=padding)
     if not has_quotes:
         write = partial(_unquoted, padding=padding)
-    strings.add(cell.start, cell.end, text, write, existing=existing)
+    strings.add(cell.start, cell.end, text, write, existing=existing, longest=longest)
 
 
 def _delimiter(text: str) -> str:
@@ -191,6 +202,12 @@ MOST_NAMED_COLUMNS = 200
 MOST_NAMED = 8
 """The largest number of columns that a remark names, or that are searched for translations."""
 _ROW_LANGUAGE = frozenset(["locale", "language", "lang", "target language", "target locale", "language code"])
+_LIMITS = frozenset(
+    ["max length", "maxlength", "max len", "maximum length", "character limit", "char limit", "length limit"]
+    + ["max characters", "max chars", "maximum characters", "maxwidth", "max width"]
+)
+"""The names of columns with the largest number of characters of a translation."""
+_NUMBER = re.compile("[1-9][0-9]{0,6}")
 _BRACKETS = re.compile(r"(.*)[(\[]([^()\[\]]*+)[)\]]\s*+", re.DOTALL)
 
 
@@ -203,6 +220,13 @@ class Columns(NamedTuple):
     """The index of the first row with text."""
     language: int | None = None
     """The index of the column that names the language of each row, if there is one."""
+    limit: int | None = None
+    """The index of the column with the largest number of characters of each translation, if there is one."""
+
+    def longest(self, row: Sequence[str]) -> int | None:
+        """Return the largest number of characters of the translations of a row, if it states one."""
+        text = "" if self.limit is None else _text(row, self.limit)
+        return int(text) if _NUMBER.fullmatch(text) else None
 
 
 class _Name(NamedTuple):
@@ -261,7 +285,8 @@ def columns(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> C
                 _refuse_other_languages(file, names, all_by_stem, source, languages[1])
             target = source
         pairs.append((source, target))
-    return Columns(pairs, first_row, next(iter(_with_name(names, _ROW_LANGUAGE)), None))
+    language, limit = (next(iter(_with_name(names, common)), None) for common in (_ROW_LANGUAGE, _LIMITS))
+    return Columns(pairs, first_row, language, limit)
 
 
 def columns_of_strings(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> Columns | None:

@@ -12,7 +12,7 @@ from functools import partial
 from html import unescape
 from typing import NamedTuple
 
-from bitext.documents.document import Segment, Target
+from bitext.documents.document import Segment, Target, limit_of_flags, smallest
 from bitext.documents.spans import Spans
 from bitext.documents.strings.messages import has_cases, is_language, message_spans, message_writer
 from bitext.documents.tagged_text import Side, TaggedText
@@ -296,7 +296,7 @@ def _longest(unit: Element, segment: Element) -> int | None:
         maximum = limit.rpartition(",")[2].strip()
         if maximum.isascii() and maximum.isdigit() and len(maximum) < 10:
             numbers.append(int(maximum))
-    return min(numbers, default=None)
+    return smallest(*numbers, limit_of_flags(unit.attributes.get("weblate-flags", "")))
 
 
 _AUTHOR = "translucid"

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.documents.document import KINDS
 from bitext.pair import Pair
+from translucid.engines.length_limits import length_warnings
 from translucid.kernels.machine import has_pytorch
 from translucid.models.kinds import page_sections, tasks
 from translucid.serving.catalog import AnyServed, ServedPivot, name_of
@@ -57,6 +58,9 @@ class TranslateFields(Fields):
     alternatives: Annotated[int, Field(ge=0), WholeNumber] = 0
     confidence: Flag = Field(
         False, description="also return the probability that a translation is good; null if unknown"
+    )
+    max_length: Annotated[int, Field(ge=0, le=1_000_000), WholeNumber] = Field(
+        0, description="the most characters of each translation of plain text; 0 for any number"
     )
     session: str = Field(
         "",
@@ -128,13 +132,18 @@ class LibreTranslate(Handlers):
         alternatives = at_most("alternatives", fields.alternatives, self.context.options.alternatives)
         if fields.session:
             return await self._grow(fields, task)
+        if fields.max_length and fields.format == "html":
+            raise ApiError(400, "Invalid request: max_length is for plain text")
+        limit = fields.max_length or None
 
         async def translate(served: AnyServed, batch: list[str]) -> list[_Translated]:
             pivot = served.pivot if isinstance(served, ServedPivot) else None
             if fields.format == "html":  # without alternatives
                 results = await translate_tagged(task, served, batch)
             else:
-                results = await translate_texts(task, served, batch, alternatives, with_confidence=fields.confidence)
+                results = await translate_texts(
+                    task, served, batch, alternatives, with_confidence=fields.confidence, max_length=limit
+                )
             return [(result, pivot) for result in results]
 
         def unchanged(text: str) -> _Translated:
@@ -149,6 +158,8 @@ class LibreTranslate(Handlers):
         columns: dict[str, list[Any]] = {"translatedText": [text.versions[0] for text in translations]}
         if fields.confidence:
             columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
+        if limit:
+            columns["tooLong"] = [bool(length_warnings(text.versions[0], limit)) for text in translations]
         if any(pivots):
             columns["pivot"] = pivots
         memory = self.context.memory_of(task.client)
@@ -166,9 +177,11 @@ class LibreTranslate(Handlers):
         """Translate a text that is longer each time; what was translated before stays."""
         catalog = self.context.catalog
         source, target = catalog.usual_codes(fields.source, fields.target)
-        if source is None or fields.q.is_list or fields.format == "html" or fields.alternatives or fields.confidence:
+        further = fields.alternatives or fields.confidence or fields.max_length
+        if source is None or fields.q.is_list or fields.format == "html" or further:
             raise ApiError(
-                400, "Invalid request: session is for one plain text of a known language, without alternatives"
+                400,
+                "Invalid request: session is for one plain text of a known language, without alternatives and limits",
             )
         session = self.context.live_sessions.growing(task.client, fields.session, catalog.find(source, target))
         text = await session.grow(task, fields.q.texts[0], finish=fields.finish)

@@ -5,11 +5,11 @@ from bitext.documents.document import Segment as Segment
 from bitext.documents.document import Target as Target
 from bitext.documents.document import read_document as read_document
 from bitext.documents.subtitles.cue_maker import Cue as Cue
-from bitext.documents.subtitles.cue_maker import CueLimits as CueLimits
 from bitext.documents.subtitles.cue_maker import CueMaker as CueMaker
 from bitext.documents.subtitles.cue_maker import TimedText as TimedText
 from bitext.documents.subtitles.cue_maker import cue_text as cue_text
 from bitext.documents.subtitles.cue_maker import timed_words as timed_words
+from bitext.documents.subtitles.cues import CueLimits as CueLimits
 from bitext.documents.tagged_text import Mark as Mark
 from bitext.documents.tagged_text import Side as Side
 from bitext.documents.tagged_text import TaggedText as TaggedText

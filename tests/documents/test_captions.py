@@ -122,7 +122,7 @@ def test_a_text_is_split_in_proportion(text, shares, expected):
         (" uno dos", 2, " uno\ndos"),
         ("a b c d", 4, "a\nb\nc\nd"),
         ("aaa bb bb aaa", 2, "aaa bb\nbb aaa"),
-        ("a bbbbbbbbbbbbbbbbbbb c d", 3, "a\nbbbbbbbbbbbbbbbbbbb\nc d"),
+        ("x bbbbbbbbbbbbbbbbbbb c z", 3, "x\nbbbbbbbbbbbbbbbbbbb\nc z"),
         ("aaa bbb", 2, "aaa\nbbb"),
         ("aaa b cc", 2, "aaa\nb cc"),
     ],

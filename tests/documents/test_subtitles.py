@@ -299,3 +299,31 @@ def test_what_a_person_writes_breaks_no_caption(name):
     assert [s.source.text.split()[0] for s in read(after, name).segments] == ["Uno.", "Dos"]
     assert after.count("-->") == 2
     assert "Uno.\n9\n" in after  # its lines are kept
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("You have never seen what the people there eat", "You have never seen what|the people there eat"),
+        ("Nunca había visto una casa de la gente pobre", "Nunca había visto una casa|de la gente pobre"),
+        ("Ich habe noch nie in meinem Leben mit der Frau", "Ich habe noch nie in meinem|Leben mit der Frau"),
+        ("Wait for me, I want to come along with you now", "Wait for me, I want|to come along with you now"),
+        ("It is cold today, the rest can stay at home", "It is cold today,|the rest can stay at home"),
+    ],
+)
+def test_no_line_ends_with_an_article_or_a_preposition(text, expected):
+    assert in_lines(TaggedText(text), 1, "|").text == expected.replace("\n", "|")
+    first, second = expected.split("|")
+    assert max(len(first), len(second)) <= 42
+
+
+def test_limits_of_lines_and_of_reading():
+    file = "1\n00:00:01,000 --> 00:00:03,000\nOne two\n\n2\n00:00:04,000 --> 00:00:05,000\n- A b\n- C d\n"
+    document = read_document("a.srt", file.encode(), ENGLISH_SPANISH)
+    assert [segment.longest for segment in document.segments] == [42, None, None]
+    document.limit(None, 10)
+    assert [segment.longest for segment in document.segments] == [20, None, None]
+    document.limit(12, 15.0)
+    assert [segment.longest for segment in document.segments] == [24, None, None]
+    target = {0: Target(TaggedText("uno dos tres cuatro"))}
+    assert b"uno dos\ntres cuatro" in document.filled(target)

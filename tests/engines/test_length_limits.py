@@ -8,6 +8,7 @@ import pytest
 from bitext.words import count_characters
 from tests.growth import assert_linear
 from translucid import Translator, UserError
+from translucid.cli.main import run
 from translucid.data.document_context import Source
 from translucid.data.placeholders import Masked
 from translucid.data.text_pipeline import Piece
@@ -137,3 +138,27 @@ def test_bad_limits_are_refused(small_run, options, message):
 
 def test_the_costs_are_sorted_and_begin_without():
     assert sorted(length_limits.COSTS) == list(length_limits.COSTS) and length_limits.COSTS[0] == 0
+
+
+def test_the_options_of_the_command(small_run, tmp_path, capfd):
+    file = tmp_path / "a.srt"
+    file.write_text("1\n00:00:01,000 --> 00:00:04,000\nI like soccer\n")
+
+    def translated(*options):
+        output = tmp_path / f"{len(list(tmp_path.iterdir()))}.srt"
+        assert run(["translate", str(small_run), str(file), "--output", str(output), *options]) == 0
+        return output.read_text(), capfd.readouterr().err
+
+    assert "length" not in translated()[1]
+    for options in (["--max-length", "1"], ["--reading-speed", "1"]):
+        assert "length: " in translated(*options)[1]
+    assert run(["translate", str(small_run), "I like soccer", "--max-length", "1"]) == 0
+    assert "1 at most" in capfd.readouterr().err
+    assert run(["translate", str(small_run), "I like soccer", "--line-length", "30"]) == 2
+    assert run(["translate", str(small_run), "I like soccer", "--max-length", "9", "--top-k", "3"]) == 2
+    errors = capfd.readouterr().err
+    assert "--line-length is for a document" in errors and "--max-length and sampling" in errors
+    page = tmp_path / "a.html"
+    page.write_text("<p>I like soccer</p>")
+    assert run(["translate", str(small_run), str(page), "--output", f"{page}.es", "--line-length", "30"]) == 2
+    assert "has no subtitles for --line-length" in capfd.readouterr().err

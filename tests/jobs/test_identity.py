@@ -53,7 +53,7 @@ def another(hint: Any, value: Any, folder: Path) -> Any:
         return (another(get_args(hint)[0], None, folder),)
     if hint is bool:
         return not value
-    if hint is int:
+    if hint in (int, float):
         return (value or 0) + 1
     if hint is str:
         return f"{value}, changed"

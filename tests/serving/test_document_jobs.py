@@ -57,7 +57,7 @@ def make(clock, monkeypatch):
     created = []
 
     def translated(served, sources, nbest=1):
-        for source, _ in sources:
+        for source, *_ in sources:
             clock.now += 1
             yield Target(TaggedText(source.text.upper(), source.marks))
 

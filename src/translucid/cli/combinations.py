@@ -39,6 +39,8 @@ NEEDS = {
     "--domain": "--terms",
     "--knn": "--memory",
     "--retranslate": DOCUMENT,
+    "--reading-speed": DOCUMENT,
+    "--line-length": DOCUMENT,
 }
 """The option that each of these options modifies."""
 

@@ -208,6 +208,7 @@ def _translate(
 ) -> None:
     """Translate a document."""
     from bitext.documents.document import read_document
+    from bitext.documents.subtitles.cues import Subtitles
     from translucid.jobs.documents import segments_to_translate, translate_document
 
     file, output = planned
@@ -218,6 +219,11 @@ def _translate(
     with input_bytes(file) as stream:
         content = stream.read()
     document: Document = read_document(str(file), content, job.languages)
+    if job.line_length or job.reading_speed:
+        if not isinstance(document, Subtitles):
+            fix = "Give subtitles, or leave them out."
+            raise UserError("has no subtitles for `line_length` and `reading_speed`", file=file, fix=fix)
+        document.limit(job.line_length, job.reading_speed)
     numbers = segments_to_translate(document, retranslate=retranslate)
     console = Console(stderr=True)
 

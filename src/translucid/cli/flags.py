@@ -14,8 +14,8 @@ from translucid.ground.console import Console
 
 _SAME_NAME = """
 ablate active adapter alignments beam check choose context device domain engine feature formality keep_references knn
-language_piece limit max_length max_tokens method mix model out output pairs pivot port proxies quantization
-reverse target_text terms terms_mode test text threshold
+language_piece limit line_length max_length max_tokens method mix model out output pairs pivot port proxies quantization
+reading_speed reverse target_text terms terms_mode test text threshold
 tokenize tokenizer top_candidates train train_alignments valid valid_general workers
 """
 """Parameters whose flags have their names."""

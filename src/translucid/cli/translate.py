@@ -117,6 +117,12 @@ class Length(NamedTuple):
             metavar="CHARACTERS", help="The most characters of a translation; what does not fit is reported.", min=1
         ),
     ] = None
+    reading_speed: Annotated[
+        float | None, Option(help="Subtitles: characters that people read per second.", min=1, max=100)
+    ] = None
+    line_length: Annotated[int | None, Option(help="Subtitles: the most characters of a line.", min=10, max=1000)] = (
+        None
+    )
 
 
 class Models(NamedTuple):
@@ -348,7 +354,7 @@ def translate(
     }
     job = TranslationJob(run, options, **settings)
     if documents:
-        job = SegmentJob(run, options, **settings)
+        job = SegmentJob(run, options, **settings, line_length=length.line_length, reading_speed=length.reading_speed)
     first_configuration = first_step.configuration if first_step else configuration
     refuse_without_context(first_configuration, run, {"--context": source.context})
     _, cluster = execution.parts()

@@ -56,6 +56,10 @@ class SegmentJob(TranslationJob):
 
     near_matches: bool = False
     """Whether fuzzy matches of the memory are added to the segments."""
+    line_length: int | None = None
+    """The most characters of a line of subtitles."""
+    reading_speed: float | None = None
+    """The characters that people read per second, for subtitles."""
 
     window: ClassVar[int] = 256
     """The number of segments that are translated together, of which an interrupted job keeps a multiple."""

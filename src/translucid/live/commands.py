@@ -251,7 +251,8 @@ class SubtitleWriter(Writer):
 
     def __init__(self, session: LiveSession | PivotSession, limits: dict[str, Any], *, web: bool) -> None:
         """Begin a file of WebVTT, or of SubRip, with limits by the names of `CueLimits`."""
-        from bitext.documents.subtitles.cue_maker import CueLimits, CueMaker, header
+        from bitext.documents.subtitles.cue_maker import CueMaker, header
+        from bitext.documents.subtitles.cues import CueLimits
 
         super().__init__(session)
         self._maker = CueMaker(CueLimits(**limits))

@@ -10,17 +10,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from bitext.documents.spans import TextFile
 from bitext.documents.subtitles.cues import (
-    WIDEST,
+    CLAUSE_GAIN,
+    LEADING_COST,
+    CueLimits,
     captions,
     decoded,
     ends_sentence,
+    leads,
     plain,
     rolling_lines,
     turns,
@@ -43,16 +45,6 @@ _NEVER_FIRST = frozenset("ーぁぃぅぇぉっゃゅょゎァィゥェォッャ
 """Letters of Japanese, Thai and Lao that continue a syllable, and never begin a line."""
 _NEVER_LAST = frozenset("เแโใไເແໂໃໄ")
 """Vowels of Thai and Lao that are written before their consonant."""
-
-
-@dataclass(frozen=True)
-class CueLimits:
-    """The limits of a cue's text. Each character of Chinese, Japanese and Korean counts as two."""
-
-    line_length: int = WIDEST
-    """The most characters of a line; only a word that is longer alone has a longer one."""
-    reading_speed: float = 17.0
-    """The characters that people read per second."""
 
 
 class Cue(NamedTuple):
@@ -196,14 +188,18 @@ class CueMaker:
     def _first_line(self, words: Sequence[_Word]) -> int:
         """Return the number of words of the first line: all if there is room, else so many that both are balanced.
 
-        A line that ends with punctuation may be 10 characters less balanced.
+        Lines may be less balanced so that the first ends with punctuation, or does not end with a word such as an
+        article.
         """
         if self._is_line(words):
             return len(words)
         best, least = len(words), float("inf")
         for count in range(1, len(words)):
             first, second = _total_width(words[:count]), _total_width(words[count:])
-            cost: float = abs(first - second) - 10 * bool(_CLAUSE_END.search(words[count - 1].text))
+            last = words[count - 1].text
+            cost: float = (
+                abs(first - second) - CLAUSE_GAIN * bool(_CLAUSE_END.search(last)) + LEADING_COST * leads(last)
+            )
             if not (self._is_line(words[:count]) and self._is_line(words[count:])):
                 cost += 1000 * max(first, second)
             if cost < least:

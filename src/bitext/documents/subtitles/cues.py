@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape, unescape
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from bitext.documents.document import Segment, SegmentList, Target
+from bitext.documents.document import Segment, SegmentList, Target, smallest
 from bitext.documents.spans import DIRECTION_SIGNS, LINE_END, LineNumbers, Part, Span, Spans, TextFile, spanned
 from bitext.documents.tagged_text import LINE_BREAKS, Side, TaggedText, outer_space
 from bitext.errors import UserError
@@ -303,6 +303,21 @@ LONGEST_GAP = 3.0
 """The largest number of seconds between two captions of a sentence."""
 WIDEST = 42
 """The largest number of characters of a line."""
+_LEADING_WORDS = """
+a an the my your his her its our their of in on at to for from with by as and or but if that who not no is are i
+el la los las lo un una unos unas mi tu su de del al en con por para sin y e o u que se me te le les nos muy
+der die das den dem des ein eine einen einem einer mein dein sein von vom zu zum zur im am mit auf für und oder
+l le une mon ma mes ton ta sa ses du d au aux à dans sur pour par et ou ne je il elle qui très
+"""
+LEADING = frozenset(_LEADING_WORDS.split())
+"""Articles, prepositions and other words of English, Spanish, German and French that belong to the word after them: no
+line should end with one."""
+_LAST_WORD = re.compile(r"[^\W\d_]+\Z")
+_LONGEST_LEADING = 8
+_NEARBY_GAPS = 4
+"""The number of gaps on each side of the middle among which a line break is chosen."""
+LEADING_COST, CLAUSE_GAIN = 12, 10
+"""How many characters a line may be less balanced, not to end with a leading word, and to end with punctuation."""
 _GAP = re.compile(r" +|(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])(?=[\u3040-\u30ff\u3400-\u9fff])")
 """A place where a text may be split: between words, and between ideographs."""
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
@@ -315,6 +330,26 @@ _BLANK = re.compile(rf"(?:[\s{DIRECTION_SIGNS}]|\\[Nh])*")
 """White space and controls of writing direction, also as SubStation Alpha writes them."""
 _WORD_TIME = re.compile(r"<\d[\d:.]*>")
 _APART = re.compile(r"\s*[(#]")
+
+
+@dataclass(frozen=True)
+class CueLimits:
+    """The limits of a cue's text. Each character of Chinese, Japanese and Korean counts as two where cues are made."""
+
+    line_length: int = WIDEST
+    """The most characters of a line; only a word that is longer alone has a longer one."""
+    reading_speed: float = 17.0
+    """The characters that people read per second."""
+
+
+def leads(text: str) -> bool:
+    """Whether a text ends with a word that belongs to the next one, such as an article.
+
+    >>> leads("I saw the"), leads("I saw")
+    (True, False)
+    """
+    match = _LAST_WORD.search(text[-_LONGEST_LEADING:])
+    return match is not None and match[0].casefold() in LEADING
 
 
 class Caption(NamedTuple):
@@ -337,7 +372,7 @@ class Subtitles:
         """
         self._file, self._web = file, web
         self._decoded, self._written = partial(decoded, web=web), partial(written, web=web)
-        self._end = file.line_end
+        self._end, self._line_length = file.line_end, WIDEST
         self.segments = SegmentList(file.name)
         self._groups: list[list[_Utterance]] = []
         numbers = LineNumbers(file.text)
@@ -350,10 +385,28 @@ class Subtitles:
                 marked = TaggedText(" ".join(utterance.span.marked.text for utterance in group))
             longest = None
             if group[0].is_only_turn:
-                seconds = sum(utterance.caption.ends - utterance.caption.begins for utterance in group)
-                longest = max(int(FASTEST * seconds), len(marked.text))
+                longest = max(int(FASTEST * _seconds_of(group)), len(marked.text))
             self.segments.add(Segment(marked, f"line {numbers.at(group[0].span.start)}", longest=longest))
             self._groups.append(group)
+
+    def limit(self, line_length: int | None, reading_speed: float | None) -> None:
+        """Limit the lengths of the translations, to two lines for each caption and to what people can read in its time.
+
+        A limit that is None stays as it is. Captions with several speakers have none.
+
+        Args:
+            line_length: the most characters of a line.
+            reading_speed: the characters that people read per second.
+        """
+        self._line_length = line_length or self._line_length
+        for number, group in enumerate(self._groups):
+            if not group[0].is_only_turn:
+                continue
+            segment = self.segments[number]
+            limit = segment.longest if reading_speed is None else int(reading_speed * _seconds_of(group))
+            if line_length is not None:
+                limit = smallest(limit, 2 * line_length * len(group))
+            self.segments[number] = replace(segment, longest=limit and max(limit, 1))
 
     def _rolling(self, captions: Sequence[Caption], lines: Sequence[RollingLine]) -> Iterator[_Utterance]:
         """Yield the turns of lines that several captions show."""
@@ -424,12 +477,12 @@ class Subtitles:
             end = self._end
             if not self._web and CODED_SPACE.search(self._file.text, group[0].span.start, group[0].span.end):
                 end = "\\N"
-            texts = [group[0].broken(target.marked, end)]
+            texts = [group[0].broken(target.marked, end, self._line_length)]
         else:
             full_text = target.marked.in_one_line.full_text
             parts = split(full_text, [len(utterance.span.marked.text) for utterance in group])
             texts = [
-                in_lines(TaggedText(part), utterance.lines, self._end)
+                in_lines(TaggedText(part), utterance.lines, self._end, self._line_length)
                 for utterance, part in zip(group, parts, strict=True)
             ]
         for utterance, marked in zip(group, texts, strict=True):
@@ -467,14 +520,19 @@ class _Utterance(NamedTuple):
     spans: Sequence[Span] = ()
     """The spans of all its places, if the tags in them keep their order: times of words, or lines shown again."""
 
-    def broken(self, target: TaggedText, end: str) -> TaggedText:
+    def broken(self, target: TaggedText, end: str, line_length: int) -> TaggedText:
         """Return a translation in lines; line breaks that a person has set stay."""
         target = target.stripped
         if self.turn.kind == "song":
             return target.in_one_line
         if LINE_BREAKS.search(target.text):
             return target.replaced(LINE_BREAKS, end)
-        return in_lines(target, self.lines, end)
+        return in_lines(target, self.lines, end, line_length)
+
+
+def _seconds_of(group: Sequence[_Utterance]) -> float:
+    """Return the time for which the captions of a sentence are shown."""
+    return sum(utterance.caption.ends - utterance.caption.begins for utterance in group)
 
 
 def decoded(raw: str, *, web: bool) -> str:
@@ -604,30 +662,53 @@ def split(text: str, shares: Sequence[int]) -> list[str]:
     return [*parts, text[position:]]
 
 
-def in_lines(marked: TaggedText, lines: int, end: str) -> TaggedText:
+def in_lines(marked: TaggedText, lines: int, end: str, line_length: int = WIDEST) -> TaggedText:
     """Return a text with line breaks: one line if the source has one and it fits, else two, or as many as the source.
 
-    `lines`: the number of lines of the source; `end`: the line end.
+    Lines are balanced; a line ends rather with punctuation, and not with a word such as an article.
+
+    Args:
+        marked: the text.
+        lines: the number of lines of the source.
+        end: the line end.
+        line_length: the most characters of a line.
     """
     text = marked.text
-    if len(text) <= WIDEST and lines == 1:
+    if len(text) <= line_length and lines == 1:
         return marked
     line_count = max(2, lines)
     gaps = [match.span() for match in _GAP.finditer(text) if match.start()]
     starts = [start for start, _ in gaps]
     breaks: list[Edit] = []
-    first_gap = 0  # the first gap that is not used yet
+    first_gap = line_start = 0  # the first gap that is not used yet, and the start of the line
     for i in range(1, line_count):
         expected = len(text) * i / line_count
-        nearest = max(first_gap, bisect_left(starts, expected))
-        if nearest > first_gap and (
-            nearest == len(gaps) or expected - starts[nearest - 1] <= starts[nearest] - expected
-        ):
-            nearest -= 1
-        if nearest < len(gaps):
-            breaks.append(Edit(*gaps[nearest], end))
-            first_gap = nearest + 1
+        # Each later line needs a gap too, if there are enough.
+        usable = len(gaps) - (line_count - 1 - i)
+        if usable <= first_gap:
+            usable = len(gaps)
+        nearest = min(max(first_gap, bisect_left(starts, expected)), usable)
+        costs: dict[int, float] = {}
+        for number in range(max(first_gap, nearest - _NEARBY_GAPS), min(nearest + _NEARBY_GAPS, usable)):
+            start, after = gaps[number]
+            widest = start - line_start
+            if i == line_count - 1:
+                widest = max(widest, len(text) - after)
+            costs[number] = (
+                abs(start - expected)
+                + max(widest - line_length, 0) * 100
+                + _cost_of_end(text[max(start - _LONGEST_LEADING, 0) : start])
+            )
+        if costs:
+            best = min(costs, key=costs.__getitem__)
+            breaks.append(Edit(*gaps[best], end))
+            first_gap, line_start = best + 1, gaps[best][1]
     return marked.spliced(breaks)
+
+
+def _cost_of_end(line: str) -> float:
+    """Return how much less balanced lines may be, rather than to end one here, in characters of the first line."""
+    return LEADING_COST / 2 * leads(line) - CLAUSE_GAIN / 2 * line.endswith(tuple(",;:.!?…，、；：。！？"))
 
 
 def read(name: str, content: bytes, languages: Languages) -> Subtitles:

@@ -25,6 +25,8 @@ class UppercaseJob:
     window = SIZE
     context = configuration = first_step = None
 
+    max_length = None
+
     def __init__(self, **identity):
         self.parts = identity
 
@@ -118,7 +120,7 @@ def test_a_segment_goes_to_another_process_and_its_translation_to_a_file():
         marked, marks=(*marked.marks, KeptElement(4, "<i>2</i>", parts=("2",))), syntax=PlaceholderSyntax.printf
     )
     record = pickle.loads(pickle.dumps(record_of(Segment(kept, "line 1", longest=3))))
-    assert (record.longest, record.source.text.syntax) == (3, PlaceholderSyntax.printf)
+    assert (record.source.max_length, record.source.text.syntax) == (3, PlaceholderSyntax.printf)
     assert record.source.text == replace(kept, marks=(*marked.marks, Mark(4, "<i>2</i>")))
     target = Target(marked, "memory", 0.5, ("lost: x",), (NearMatch(83, "a", "b"),))
     line = line_of(target)

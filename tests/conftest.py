@@ -257,7 +257,7 @@ def formality_run(made_once):
     """An untrained run from English to Spanish whose vocabulary has the control tokens of formality."""
     from tests.probes.untrained import untrained_run  # not all tests need it
 
-    return made_once("formality", lambda folder: untrained_run(folder, 1, "en", "es", formality=0.5))
+    return made_once("formality", lambda folder: untrained_run(folder, 1, "en", "es", formality=0.5, no_repeat_ngram=1))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -23,6 +23,7 @@ from translucid.engines.choosing import EngineName
 from translucid.engines.length_limits import refuse_length
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
+from translucid.ground.special import Formality
 from translucid.interop.run_resolution import resolve_run
 from translucid.models.kinds import extension_method
 from translucid.runs.configuration import Configuration
@@ -187,6 +188,10 @@ class AnyTranslator(Protocol):
         """The patterns of parts that a translation must keep (`data.protected`)."""
 
     @property
+    def formality(self) -> Formality | None:
+        """How translations address their reader, if it was chosen."""
+
+    @property
     def terms(self) -> TermList | None:
         """The terms of source and target language that translations have to use, if there are any."""
 
@@ -293,6 +298,20 @@ class PivotTranslator:
     def terms(self) -> None:
         """None: the terms of the second step are of the pivot language."""
         return
+
+    @property
+    def formality(self) -> Formality | None:
+        """How translations of the second step address their reader, if it was chosen."""
+        return self.second.formality
+
+    @property
+    def has_formality(self) -> bool:
+        """Whether `with_formality` can choose how translations address their reader."""
+        return self.second.has_formality
+
+    def with_formality(self, formality: Formality | None) -> PivotTranslator:
+        """Return a translator whose second step has a formality, as `Translator.with_formality`."""
+        return replace(self, second=self.second.with_formality(formality))
 
     @property
     def tokenizer(self) -> Tokenizer:

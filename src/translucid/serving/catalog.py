@@ -17,11 +17,14 @@ from babel.core import get_global
 from cachetools import LRUCache
 
 from bitext.languages import find_code, usual_code
+from bitext.memory.translation_memory import Recall
 from translucid.api.pivot_translator import PivotTranslator
 from translucid.api.translator import Translator
+from translucid.data.formality import rules_of
 from translucid.data.readers.corpus import read_lines, read_pairs
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
+from translucid.ground.special import Formality
 from translucid.interop.run_resolution import resolve_run
 from translucid.kernels.machine import require_pytorch
 from translucid.models.kinds import Served as ServedTask
@@ -84,6 +87,11 @@ class Served:
         """Whether the translator retrieves from the memory in the decoder."""
         return self.translator.retrieval is not None
 
+    @property
+    def recall(self) -> Recall | None:
+        """The matches of the memory, those with the formality of the translator if it has one."""
+        return self.memory.recall_with(self.translator.formality) if self.memory else None
+
 
 @dataclass(frozen=True)
 class ServedPivot:
@@ -114,6 +122,11 @@ class ServedPivot:
     def pivot(self) -> str:
         """The usual code of the pivot language."""
         return self.first.target
+
+    @property
+    def recall(self) -> Recall | None:
+        """As in `Served`."""
+        return self.memory.recall_with(self.translator.formality) if self.memory else None
 
     @property
     def batcher(self) -> Batcher:
@@ -181,6 +194,14 @@ class LanguagePairs(Languages):
     _translators: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def formality_targets(self) -> list[str]:
+        """The target languages in which the model has learned to address the reader formally or informally."""
+        if not self.translator.tokenizer.has_formality:
+            return []
+        is_multilingual = bool(self.translator.configuration.data.tokenizer.languages)
+        return [code for code in self.targets if not is_multilingual or rules_of(code)]
+
     def is_trained_on(self, source: str, target: str) -> bool:
         """Return whether the model has the pair and was trained on it."""
         pair = self.find_pair(source, target)
@@ -212,6 +233,11 @@ class PivotPairs(Languages):
     """The usual code of the pivot language."""
     _translators: LRUCache[tuple[str, str], ServedPivot] = field(default_factory=lambda: LRUCache(PAIRS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def formality_targets(self) -> list[str]:
+        """As in `LanguagePairs`, of the second model."""
+        return [code for code in self.targets if code in self.second.formality_targets]
 
     @property
     def examples(self) -> Sequence[str]:
@@ -370,6 +396,8 @@ class Catalog:
     """The translators."""
     others: dict[str, list[NamedModel[Any]]] = field(default_factory=dict)
     """The models that do something else, by what they read."""
+    _addressing: LRUCache[tuple[object, Formality], Any] = field(default_factory=lambda: LRUCache(2 * PAIRS))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __iter__(self) -> Iterator[LanguagePairs | PivotPairs]:
         """Iterate over the translators, those through a pivot language last."""
@@ -504,6 +532,22 @@ class Catalog:
         if name is not None:
             raise ApiError(400, f"there is no model {name[:50]!r} for {source} to {target}")
         raise ApiError(400, f"{target} is not available as a target language from {source}")
+
+    def addressing(self, served: AnyServed, formality: Formality | None) -> AnyServed:
+        """Return a translator that addresses the reader so, the same one for all requests, so that they share batches.
+
+        Raises:
+            ApiError: 400, its model has not learned that.
+        """
+        if formality is None:
+            return served
+        if not served.translator.has_formality:
+            raise ApiError(400, f"{served.name} has no choice of formality for {served.target}")
+        key = served.translator, formality
+        with self._lock:
+            if key not in self._addressing:
+                self._addressing[key] = served.translator.with_formality(formality)
+            return replace(served, translator=self._addressing[key])
 
     def close(self) -> None:
         """Finish the requests in all queues, and stop."""

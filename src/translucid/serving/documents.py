@@ -48,6 +48,7 @@ from bitext.documents.document import (
 from bitext.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK
+from translucid.ground.special import Formality
 from translucid.jobs.documents import segments_to_translate
 from translucid.serving.catalog import AnyServed, Catalog
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
@@ -72,6 +73,7 @@ class Job:
     model: str | None
     files: JobFiles
     terms: Mapping[str, str]
+    formality: Formality | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     """A secret: a client that knows it has full access to the document."""
     key: str = field(default_factory=lambda: secrets.token_hex(32))
@@ -398,6 +400,7 @@ class DocumentJobs:
         target: str,
         model: str | None = None,
         terms: Mapping[str, str] | None = None,
+        formality: Formality | None = None,
     ) -> Job:
         """Accept a document for translation.
 
@@ -409,6 +412,7 @@ class DocumentJobs:
             target: the target language.
             model: the name of a translator; the first one of the languages if None.
             terms: terms with the translations to use.
+            formality: how translations address their reader, if the translator has learned that.
 
         Raises:
             ApiError: 400, the document can't be translated; 413, it is too large; 503, there are too many.
@@ -421,7 +425,7 @@ class DocumentJobs:
         if source is None:
             self.context.catalog.candidates(target)
         elif not needs_no_translation(self.context.catalog, source, target):
-            self.context.catalog.find(source, target, model)
+            self.context.catalog.addressing(self.context.catalog.find(source, target, model), formality)
         if content.seek(0, 2) > self.options.file_bytes:
             raise ApiError(413, f"Invalid request: the file has more than {self.options.file_bytes} bytes")
         content.seek(0)
@@ -433,7 +437,7 @@ class DocumentJobs:
                 self._folder.remove()
                 self._folder = _TemporaryFolder()
             files = JobFiles(self.folder / secrets.token_hex(16), content)
-            job = Job(client, name, kind, source, target, model, files, terms or {})
+            job = Job(client, name, kind, source, target, model, files, terms or {}, formality)
             self.jobs[job.id] = job
             self.waiting.append(job)
         self.tidy_up()
@@ -672,6 +676,8 @@ def served_for(context: RequestContext, job: Job) -> AnyServed:
     """Return the translator of a document whose language is known, with its client's memory and its terms."""
     assert job.source is not None
     served = context.catalog.find(job.source, job.target, job.model)
+    if served.translator.has_formality:
+        served = context.catalog.addressing(served, job.formality)
     return with_terminology(context.with_memory(served, job.client), job.terms)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -23,7 +24,9 @@ from bitext.memory.database import ENDING, MemoryBusyError, is_database
 from bitext.memory.match import MIN_PERCENT, UNWRITABLE, Match
 from bitext.memory.translation_memory import MAX_MATCHES, Recall, TranslationMemory
 from bitext.pair import Pair
+from translucid.data.formality import may_be
 from translucid.ground.errors import UserError
+from translucid.ground.special import Formality
 from translucid.memory.learned_adapters import latest_adapter, number_of
 from translucid.memory.opening import open_memory
 from translucid.serving.edge.failures import ApiError, ServerError
@@ -146,6 +149,12 @@ class ServerMemory:
             writer.note({name: code for name, code in notes.items() if code})
         languages = memory_languages[0] or languages[0], memory_languages[1] or languages[1]
         return cls(memory, languages, writer, knn=knn)
+
+    def recall_with(self, formality: Formality | None) -> Recall:
+        """Return the matches without signs of the other form of address."""
+        if formality is None:
+            return self.recall
+        return Recall(self.memory, accepts=partial(may_be, formality, self.languages[1]))
 
     @property
     def grows(self) -> bool:

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, get_args
 from urllib.parse import parse_qs
 
 import prometheus_client
@@ -590,6 +590,13 @@ class UploadFields(Fields):
             raise ApiError(400, "Invalid request: send a form with a file")
         fields, file = await form_of(request, context.bodies, context.options.file_bytes + 20_000, IN_MEMORY)
         return {**fields, "file": file}
+
+
+FormalityName = Annotated[
+    Literal["", "formal", "informal"],
+    Choice,
+    Field(description="how the translation addresses its reader, for runs with data.formality"),
+]
 
 
 class DocumentFields(UploadFields):

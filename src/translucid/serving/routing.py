@@ -288,7 +288,7 @@ class ListingRoutes(Handlers):
         rows: list[dict[str, Any]] = []
         for pairs in catalog:
             languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
-            further: dict[str, Any] = {}
+            further: dict[str, Any] = {"formality": pairs.formality_targets} if pairs.formality_targets else {}
             if isinstance(pairs, PivotPairs):
                 further["pivot"] = pairs.pivot
             elif has_pytorch():

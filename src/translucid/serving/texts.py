@@ -208,7 +208,7 @@ def term_warnings(served: AnyServed, texts: Sequence[str], translations: Sequenc
 
 def translated(served: AnyServed, sources: Iterable[Source[TaggedText]], nbest: int = 1) -> Iterator[Target]:
     """Translate texts with tags, in small parts, between which other requests may have their turn."""
-    recall = served.memory.recall if served.memory else None
+    recall = served.recall
     options = options_for(served.translator, nbest)
     segments = SegmentTranslator(served.translator, options, recall, retrieved_words=served.retrieves)
     for chunk in in_chunks(sources, lambda source: len(source.text.text)):
@@ -261,7 +261,7 @@ async def split_texts(
     A text or a line that the memory has as a whole is not split, and with `whole`, no text is: a limit of its length is
     for all of its sentences. Returns the texts, and the translations of sentences that the memory has.
     """
-    recall = served.memory.recall if served.memory else None
+    recall = served.recall
     known_translations: dict[str, str] = {}
 
     def look_up(passage: str) -> bool:

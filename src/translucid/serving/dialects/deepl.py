@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,6 +25,7 @@ from starlette.concurrency import run_in_threadpool
 from bitext.documents.xml.xml_fragment import Elements
 from bitext.languages import same_language
 from translucid.data.document_context import Source
+from translucid.ground.special import Formality
 from translucid.serving.catalog import AnyServed, name_of
 from translucid.serving.documents import DocumentJobs, Job
 from translucid.serving.edge.failures import ApiError, GoneError
@@ -59,16 +61,12 @@ REGIONS = {"en": ("en-GB", "en-US"), "pt": ("pt-BR", "pt-PT")}
 """The regions that DeepL requires of a target language; a model of the language accepts all."""
 REFUSED = ("glossary_ids", "style_id", "translation_memory_id", "custom_instructions")
 """Unsupported fields that would change a translation, so that ignoring them would be wrong."""
+ADDRESSES: dict[str, Formality] = {"more": "formal", "less": "informal"}
+"""DeepL's values of `formality` that require a form of address; they may have the prefix `prefer_`."""
 XML_FIELDS = ("ignore_tags", "splitting_tags", "non_splitting_tags", "outline_detection")
 """The fields that are read for XML only."""
 _SPACE = re.compile(r"\s+")
 _STATES = {"waiting": "queued", "translating": "translating", "done": "done", "failed": "error", "cancelled": "error"}
-
-
-def _formality(value: Any) -> Any:
-    if value in ("more", "less"):  # DeepL's answer for languages without a choice of formality
-        raise refused("'formality' is not supported for given 'target_lang'.")
-    return value
 
 
 def _as_text(value: Any) -> Any:
@@ -136,13 +134,17 @@ class _TranslationFields(PairFields):
         *XML_FIELDS,
     )
 
-    formality: Annotated[Literal["default", "prefer_more", "prefer_less"], BeforeValidator(_formality), Choice] = (
-        "default"
+    formality: Annotated[Literal["default", "more", "less", "prefer_more", "prefer_less"], Choice] = Field(
+        "default", description="more and less are errors without a choice of formality, which the others ignore"
     )
-    """DeepL ignores these for languages without a choice of formality."""
     tag_handling: Annotated[Literal["", "html", "xml"], Choice] = ""
     preserve_formatting: DeepLFlag = Field(False, description="formatting is always preserved")
     glossary_id: str = ""
+
+    @property
+    def address(self) -> Formality | None:
+        """The form of address that is required or preferred, if any."""
+        return ADDRESSES.get(self.formality.removeprefix("prefer_"))
 
     @model_validator(mode="before")
     @classmethod
@@ -501,10 +503,13 @@ class DeepL(Handlers):
         """Translate texts, with or without tags."""
         fields, task, texts = call.fields, call.task, call.fields.text.texts
         source, target = self.pair(fields)
+        self.check_formality(fields, source, target)
         terms = self.terms(fields, task.client, source, target)
         context, warnings = fields.context, set[str]()
 
         async def translate_batch(served: AnyServed, batch: list[str]) -> list[str]:
+            if served.translator.has_formality:
+                served = self.context.catalog.addressing(served, fields.address)
             served = await run_in_threadpool(with_terminology, served, terms)
             if context and not served.translator.context:
                 warnings.add(f"context was not read: the run {served.name} was trained without data.context")
@@ -550,18 +555,20 @@ class DeepL(Handlers):
     async def languages(self, call: Call[LanguagesFields]) -> JSONResponse:
         """List source or (type=target) target languages."""
         target = call.fields.type == "target"
-        codes: set[str] = set()
+        codes, with_formality = set[str](), set[str]()
         for pairs in self.context.catalog:
             if not target:
                 codes.update(pairs.sources)
                 continue
             for code in pairs.targets:
                 codes.update(REGIONS.get(code, (code,)))
+                if code in pairs.formality_targets:
+                    with_formality.update(REGIONS.get(code, (code,)))
         rows = []
         for code in sorted(codes):
             row: dict[str, Any] = {"language": code.upper(), "name": name_of(code)}
             if target:
-                row["supports_formality"] = False
+                row["supports_formality"] = code in with_formality
             rows.append(row)
         return JSONResponse(rows)
 
@@ -585,6 +592,22 @@ class DeepL(Handlers):
         if source != target:
             catalog.find(source, target)
         return source, target
+
+    def has_formality(self, source: str | None, target: str) -> bool:
+        """Return whether a translator into a language has a choice of formality, that of the source if it is known."""
+        catalog = self.context.catalog
+        if source in (None, target):
+            return any(target in pairs.formality_targets for pairs in catalog)
+        return catalog.find(source, target).translator.has_formality
+
+    def check_formality(self, fields: _TranslationFields, source: str | None, target: str) -> None:
+        """Check that a required formality can be chosen.
+
+        Raises:
+            ApiError: 400, it can't.
+        """
+        if fields.formality in ADDRESSES and not self.has_formality(source, target):
+            raise ApiError(400, "'formality' is not supported for given 'target_lang'.")
 
     def terms(self, fields: _TranslationFields, client: str, source: str | None, target: str) -> Mapping[str, str]:
         """Return the entries of the glossary that a request names; none if it names no glossary.
@@ -618,8 +641,11 @@ class DeepLDocuments:
         name, output_format = fields.filename or fields.file.filename or "", fields.output_format.lower()
         if output_format and not name.lower().endswith(f".{output_format}"):
             raise ApiError(400, UNSUPPORTED.format("output_format"))
+        self.deepl.check_formality(fields, source, target)
         terms, content = self.deepl.terms(fields, client, source, target), fields.file.file
-        job = await run_in_threadpool(self.jobs.submit, client, name, content, source, target, None, terms)
+        address = fields.address if self.deepl.has_formality(source, target) else None
+        submit = partial(self.jobs.submit, terms=terms, formality=address)
+        job = await run_in_threadpool(submit, client, name, content, source, target)
         return JSONResponse({"document_id": job.id, "document_key": job.key})
 
     async def status(self, call: Call[DocumentKeyFields], document_id: str) -> JSONResponse:

@@ -27,6 +27,7 @@ from translucid.serving.requests import (
     DocumentFields,
     Fields,
     Flag,
+    FormalityName,
     Handlers,
     RequestContext,
     RequestTask,
@@ -68,6 +69,7 @@ class TranslateFields(Fields):
         description="a name of your choice, for a text that is longer each time: what was translated before stays",
     )
     finish: Flag = Field(False, description="with session: whether the text is complete")
+    formality: FormalityName = ""
 
 
 class DetectFields(Fields):
@@ -137,6 +139,7 @@ class LibreTranslate(Handlers):
         limit = fields.max_length or None
 
         async def translate(served: AnyServed, batch: list[str]) -> list[_Translated]:
+            served = self.context.catalog.addressing(served, fields.formality or None)
             pivot = served.pivot if isinstance(served, ServedPivot) else None
             if fields.format == "html":  # without alternatives
                 results = await translate_tagged(task, served, batch)
@@ -177,7 +180,7 @@ class LibreTranslate(Handlers):
         """Translate a text that is longer each time; what was translated before stays."""
         catalog = self.context.catalog
         source, target = catalog.usual_codes(fields.source, fields.target)
-        further = fields.alternatives or fields.confidence or fields.max_length
+        further = fields.alternatives or fields.confidence or fields.max_length or fields.formality
         if source is None or fields.q.is_list or fields.format == "html" or further:
             raise ApiError(
                 400,

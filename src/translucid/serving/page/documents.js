@@ -5,6 +5,7 @@
 import { initAcceptDialogs } from "./accept_dialogs.js";
 import { withApiKey } from "./api_key.js";
 import { element } from "./elements.js";
+import { formalityField } from "./languages.js";
 import { $, formatCount, progressIndicator } from "./page_elements.js";
 import { RETRY_DELAY, readResponse } from "./requests.js";
 import {
@@ -139,7 +140,8 @@ export async function uploadDocument(file) {
   clear();
   const { name, source, target } = selectedModel();
   const form = new FormData();
-  for (const [field, value] of Object.entries(withApiKey({ model: name, source, target }))) form.append(field, value);
+  const fields = withApiKey({ model: name, source, target, ...formalityField(name, target) });
+  for (const [field, value] of Object.entries(fields)) form.append(field, value);
   form.append("file", file, file.name);
   progress.start();
   try {

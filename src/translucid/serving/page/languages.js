@@ -40,6 +40,7 @@ export function initLanguages(allModels, onChange) {
       onChange();
     });
   }
+  $("formality").addEventListener("change", onChange);
   initModelMenu();
 }
 
@@ -138,6 +139,13 @@ export function comparedModel() {
   return modelFor(name, source, target);
 }
 
+// Return the field of a request with the selected form of address; none if the model of this name lacks a choice of it.
+export function formalityField(name, target) {
+  const formality = $("formality").value;
+  const model = models.find((candidate) => candidate.name === name);
+  return formality && model?.formality?.includes(target) ? { formality } : {};
+}
+
 // Return whether the source language is to be detected.
 export function isDetecting() {
   return $("from").value === DETECT;
@@ -180,6 +188,7 @@ export function renderLanguages() {
   $("target-language").classList.toggle("visually-hidden", !$("to").hidden);
   $("model-name").textContent = selected.name;
   $("swap").disabled = !canSwap();
+  $("formality").hidden = !currentModel().formality?.includes(selected.target);
   $("detected-language").textContent =
     isDetecting() && detectedLanguage ? `detected: ${languageName(detectedLanguage)}` : "";
   for (const [id, pane, code] of [

@@ -126,7 +126,15 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
   > &
   Record<"document-progress", HTMLProgressElement> &
   Record<
-    "captioner" | "classifier" | "compared-model" | "explanation-method" | "from" | "generator" | "model" | "to",
+    | "captioner"
+    | "classifier"
+    | "compared-model"
+    | "explanation-method"
+    | "formality"
+    | "from"
+    | "generator"
+    | "model"
+    | "to",
     HTMLSelectElement
   > &
   Record<"input-text" | "memory-target" | "source" | "suggestion-text", HTMLTextAreaElement>;

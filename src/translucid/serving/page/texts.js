@@ -22,6 +22,7 @@ import {
   canSwap,
   comparedModel,
   DETECT,
+  formalityField,
   initLanguages,
   isDetecting,
   renderLanguages,
@@ -160,7 +161,9 @@ function leaveLink() {
 
 // Return the text, languages and models as one string.
 function currentInput() {
-  return JSON.stringify([$("source").value.trimEnd(), $("from").value, selectedModel(), comparedModel()]);
+  const model = selectedModel();
+  const choice = formalityField(model.name, model.target);
+  return JSON.stringify([$("source").value.trimEnd(), $("from").value, model, choice, comparedModel()]);
 }
 
 // Return the text, languages and model for a link or for the history.
@@ -237,7 +240,8 @@ async function detectAndInspect(requestId, text) {
 }
 
 function requestFrom(path, { source, target, name }, fields) {
-  return postJson(path, { source, target, model: name, ...fields }, abortController.signal);
+  const choice = formalityField(name, target);
+  return postJson(path, { source, target, model: name, ...choice, ...fields }, abortController.signal);
 }
 
 function onRequestFailed(error) {

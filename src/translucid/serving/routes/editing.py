@@ -10,6 +10,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Request
@@ -32,6 +33,7 @@ from translucid.serving.requests import (
     DocumentFields,
     Fields,
     Flag,
+    FormalityName,
     Handlers,
     RequestContext,
     RequestTask,
@@ -59,6 +61,7 @@ class UploadDocumentFields(DocumentFields):
     """A document to translate, perhaps with a certain model."""
 
     model: str = ""
+    formality: FormalityName = ""
 
 
 class SegmentsFields(Fields):
@@ -133,7 +136,8 @@ class Editing(Handlers):
         fields, file, client = call.fields, call.fields.file, call.task.client
         languages = fields.language, fields.target
         name, model = file.filename or "", fields.model or None
-        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, *languages, model)
+        submit = partial(self.jobs.submit, formality=fields.formality or None)
+        job = await run_in_threadpool(submit, client, name, file.file, *languages, model)
         return JSONResponse(_progress(job))
 
     async def progress(self, key: str) -> JSONResponse:

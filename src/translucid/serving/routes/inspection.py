@@ -66,6 +66,8 @@ class InspectionRoutes(Handlers):
         fields, task, text, detected = call.fields, call.task, call.fields.q, None
         if fields.source == "auto":
             served, detected = await _detect(self.context, fields)
+            if served.translator.has_formality:  # of another target, perhaps
+                served = self.context.catalog.addressing(served, fields.formality or None)
         else:
             served = _find(self.context, fields)
         served = task.with_memory(served)
@@ -196,7 +198,8 @@ def find_model(context: RequestContext, fields: SentenceFields) -> Served:
 
 
 def _find(context: RequestContext, fields: SentenceFields) -> AnyServed:
-    return context.catalog.find(fields.source, fields.target, fields.model or None)
+    served = context.catalog.find(fields.source, fields.target, fields.model or None)
+    return context.catalog.addressing(served, fields.formality or None)
 
 
 async def _detect(context: RequestContext, fields: SentenceFields) -> tuple[AnyServed, float]:

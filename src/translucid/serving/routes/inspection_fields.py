@@ -13,6 +13,7 @@ from translucid.serving.requests import (
     Choice,
     ContrastFields,
     Fields,
+    FormalityName,
     ModelName,
     Source,
     are_texts,
@@ -81,6 +82,7 @@ class SentenceFields(Fields):
     source: Source
     target: str
     model: ModelName = ""
+    formality: FormalityName = ""
 
 
 class BeamFields(SentenceFields):

@@ -184,7 +184,7 @@ def ask(monkeypatch):
     """Return a function that translates texts with a model that writes capitals and with a memory of `known` pairs."""
 
     def translated_again(served, sources, nbest):
-        for source, _ in sources:
+        for source, *_ in sources:
             alternatives = tuple(TaggedText(f"{source.text} {i}") for i in range(nbest - 1))
             yield Target(TaggedText(f"again {source.text}"), "model", 0.125, alternatives=alternatives)
 
@@ -265,8 +265,8 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_client(mo
             created.append((*arguments, retrieved_words))
 
         def stream(self, part):
-            steps.append([source.text for source, _ in part])
-            return [source.text.upper() for source, _ in part]
+            steps.append([source.text for source, *_ in part])
+            return [source.text.upper() for source, *_ in part]
 
     memory = SimpleNamespace(recall="recall")
     monkeypatch.setattr(texts, "SegmentTranslator", Segments)
@@ -275,7 +275,7 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_client(mo
     sources = [Source(TaggedText(text)) for text in ("x" * 900, "y" * 100, "z")]
     for used, used_memory in ((retrieving, memory), (translator, None)):
         served = Served("tiny", "en", "es", used, "batcher", used_memory)
-        assert list(texts.translated(served, sources, **options)) == [source.text.upper() for source, _ in sources]
+        assert list(texts.translated(served, sources, **options)) == [source.text.upper() for source, *_ in sources]
         assert created.pop() == (used, (used, nbest), used_memory and "recall", used is retrieving)
     assert steps == [["x" * 900, "y" * 100], ["z"]] * 2
 
@@ -284,11 +284,11 @@ def test_short_documents_are_translated_together(monkeypatch):
     origins = {"a": "memory", "b": "model", "c": "memory"}
 
     def translated(served, sources):
-        for number, (source, _) in enumerate(sources):
+        for number, (source, *_) in enumerate(sources):
             yield Target(TaggedText(source.upper()), origins[source], 0.5 - number / 10)
 
     def document(*sources):
-        segments = [SimpleNamespace(source=source) for source in sources]
+        segments = [SimpleNamespace(source=source, longest=None) for source in sources]
         return SimpleNamespace(segments=segments, filled=written)
 
     def written(targets):

@@ -24,6 +24,7 @@ BANK = """<termEntry id="1"><descripGrp><descrip type="subjectField">finance</de
    <termNote type="administrativeStatus">preferredTerm-admn-sts</termNote></tig></langSet>
  <langSet xml:lang="fr"><tig><term>banque</term></tig></langSet>
 </termEntry>"""
+MANY = "".join(f"<tig><term>bank {i}</term></tig>" for i in range(101))
 DCT = """<tbx type="TBX-Basic" style="dct" xml:lang="en" xmlns="urn:iso:std:iso:30042:ed-2"
  xmlns:min="http://www.tbxinfo.net/ns/min" xmlns:basic="http://www.tbxinfo.net/ns/basic"><tbxHeader/><text><body>
 <conceptEntry id="1"><min:subjectField>river</min:subjectField>
@@ -116,6 +117,10 @@ def test_what_is_written_is_read_again(dialect, write):
         (MARTIF.format(BANK.replace(">bank<", ">&b;<")), "refers to &b;, which is not defined"),
         (MARTIF.format(BANK.replace(">banco<", f">{'w ' * 40}<")), "more than 32 words"),
         (MARTIF.format(""), "names no languages"),
+        (
+            MARTIF.format(BANK.replace("</ntig>", "</ntig>" + MANY).replace("</tig>", "</tig>" + MANY)),
+            "more than 10,000 pa",
+        ),
     ],
 )
 def test_invalid_termbases_are_one_line(text, message, write, capfd):

@@ -15,8 +15,8 @@ from xml.sax.saxutils import quoteattr
 
 from bitext.documents.xml.xml_file import escaped
 from bitext.languages import Languages, matching_code, same_language
-from bitext.readers.lines import OnBad, one_space
-from bitext.readers.xml_elements import Element, corpus_units
+from bitext.readers.lines import OnBad, one_space, report_bad_line
+from bitext.readers.xml_elements import UNIT_FIX, Element, corpus_units
 from translucid.ground.errors import UserError
 from translucid.terminology.glossary import Sense, TermRow
 
@@ -34,6 +34,8 @@ NAMESPACES = {_ED_2: "", "http://www.lisa.org/TBX-Specification.33.0.html": ""} 
 }
 MAX_LANGUAGES = 200
 """The most languages that are collected from a file."""
+MOST_ROWS = 10_000
+"""The most pairs of terms, times their contexts, that are read from an entry."""
 PARTS_OF_SPEECH = {"propernoun": "name", "adj": "adjective", "adv": "adverb", "n": "noun", "v": "verb"}
 """Parts of speech with another name here; letters only, in lower case."""
 UNUSED_STATUS = ("superseded", "deprecated", "forbidden", "obsolete", "notrecommended")
@@ -108,8 +110,11 @@ def read_tbx(
     source, target = _both_languages(file, languages, on_bad)
     has_rows = False
     for entry in corpus_units(file, ROOTS, ENTRIES, NAMESPACES, on_bad):
-        for row in _rows(entry, source, target, left_out):
+        for number, row in enumerate(_rows(entry, source, target, left_out)):
             has_rows = True
+            if number == MOST_ROWS:
+                report_bad_line(file, entry.line, f"has more than {MOST_ROWS:,} pairs of terms", UNIT_FIX, "", on_bad)
+                break
             yield row
     if not has_rows:
         raise UserError(f"has no term in {source} with a translation into {target}", file=file, fix="Check the codes.")

@@ -26,6 +26,8 @@ FORMALITIES: tuple[Formality, ...] = get_args(Formality)
 NEUTRAL_SHARE = 0.2
 """The part of `data.formality` for sentences that address nobody. They get a random token, so that the model learns to
 translate such a sentence as if there were none."""
+LONGEST = 1000
+"""The number of characters that the rules read; a sentence has fewer, and some patterns take quadratic time."""
 _TABLE = files("translucid.data") / "formality.toml"
 _START = r"(?:^|(?<=[.!?:…;] )|(?<=[.!?…]['\"»”“] )|(?<=[\"„“«‹'¿¡(]))(?:[\"„“«‹'¿¡(–—-] ?)*"
 """A pattern of the start of a sentence within a text, with its opening signs."""
@@ -42,7 +44,7 @@ class Rules(NamedTuple):
 
     def address(self, text: str) -> Address:
         """Return how a sentence addresses its reader."""
-        text = " ".join(text.replace("’", "'").split())
+        text = " ".join(text[:LONGEST].replace("’", "'").split())
         is_formal, is_informal = bool(self.formal.search(text)), bool(self.informal.search(text))
         if is_formal != is_informal:
             return "formal" if is_formal else "informal"

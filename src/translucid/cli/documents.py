@@ -208,7 +208,6 @@ def _translate(
 ) -> None:
     """Translate a document."""
     from bitext.documents.document import read_document
-    from bitext.documents.subtitles.cues import Subtitles
     from translucid.jobs.documents import segments_to_translate, translate_document
 
     file, output = planned
@@ -220,6 +219,8 @@ def _translate(
         content = stream.read()
     document: Document = read_document(str(file), content, job.languages)
     if job.line_length or job.reading_speed:
+        from bitext.documents.subtitles.cues import Subtitles
+
         if not isinstance(document, Subtitles):
             fix = "Give subtitles, or leave them out."
             raise UserError("has no subtitles for `line_length` and `reading_speed`", file=file, fix=fix)

@@ -67,7 +67,9 @@ function readWeights({ weights, aliases, data }) {
     integerOffset += rows * columns;
 
     function readRow(scale, row) {
-      const entries = new Float64Array(integers.subarray(integerOffset + row * columns, integerOffset + (row + 1) * columns));
+      const entries = new Float64Array(
+        integers.subarray(integerOffset + row * columns, integerOffset + (row + 1) * columns),
+      );
       return entries.map((entry) => Math.fround(entry / scale));
     }
   }

@@ -350,6 +350,8 @@ def test_the_described_limits_are_those_of_the_server(serve_for_all, run, captio
                 checked.add((path, name, limit))
     assert checked == {
         ("/translate", "alternatives", "minimum"),
+        ("/translate", "max_length", "minimum"),
+        ("/translate", "max_length", "maximum"),
         *(("/caption", name, limit) for name in ("beam", "ways") for limit in ("minimum", "maximum")),
         ("/caption", "nbest", "minimum"),
         *(("/caption", name, "maxLength") for name in ("prefix", "caption")),

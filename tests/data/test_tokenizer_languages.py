@@ -102,12 +102,13 @@ def test_unknown_pieces_are_shown_as_they_are_in_the_text(plain):
     vocabulary_pieces = plain.source_pieces(ids)
     assert "<unk>" in vocabulary_pieces and "".join(plain.source_pieces(ids, text)) == "▁the▁жцж▁cat▁z"
     text_pieces = plain.target_pieces(ids, text)
-    for opening in ([], [4], [4, 5], [2, 4, 5]):
+    for opening in ([], [4], [4, 5], [2, 4, 5], [2, 4, 5, 6]):
         names = plain.source_pieces(opening)
         assert plain.source_pieces([*opening, *ids], text) == [*names, *text_pieces]
         assert plain.source_pieces([*opening, *ids, 3], text) == [*names, *text_pieces, "</s>"]
         assert plain.source_pieces([*opening, *ids[:3], 3], text) == [*names, *text_pieces[:3], "</s>"]
-    assert plain.source_pieces([2, 4, 5, 6, *ids], text) == [*plain.source_pieces([2, 4, 5, 6]), *vocabulary_pieces]
+    longer = [2, 4, 5, 6, 7]
+    assert plain.source_pieces([*longer, *ids], text) == [*plain.source_pieces(longer), *vocabulary_pieces]
     assert plain.source_pieces(ids, "another text") == vocabulary_pieces
     assert plain.source_pieces([], text) == []
     assert sanitized("a▁b\ud800") == "a_b?"

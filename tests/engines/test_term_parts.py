@@ -7,7 +7,7 @@ import torch
 
 from tests.engines.test_trials_and_choice import Tokens
 from translucid.data.text_pipeline import Piece
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.name_stand_ins import USUAL_NAMES, USUAL_NOUNS, NameStandIns, _is_copied, _is_name, _search_lost
 from translucid.engines.term_constraint import (
@@ -157,7 +157,7 @@ def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
     constraint = TermConstraint(Own, terms, None)
     linked = [[[LinkedWord(7, None), LinkedWord(8, None)], [LinkedWord(9, None)], [LinkedWord(6, None)]]]
     for beam, expected_beam in ((1, 5), (5, 5), (6, 6)):
-        results = constraint._constrained([task], linked, DecodingOptions(beam=beam))
+        results = constraint._constrained([task], linked, SearchRequest([[5]], DecodingOptions(beam=beam)))
         assert results[0] == ["found"] and results[1] == []
         assert beams[-1] == (expected_beam, [[5]])
     assert calls[0] == (["ball", "sun"], [[7, 8], []])

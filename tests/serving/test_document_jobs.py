@@ -66,7 +66,10 @@ def make(clock, monkeypatch):
             raise ApiError(400, "not available")
         found.append(arguments)
         return SimpleNamespace(
-            source="en", target="es", translator=SimpleNamespace(context=None), batcher=SimpleNamespace(sentences=0)
+            source="en",
+            target="es",
+            translator=SimpleNamespace(context=None, has_formality=False),
+            batcher=SimpleNamespace(sentences=0),
         )
 
     def candidates(target):
@@ -79,6 +82,7 @@ def make(clock, monkeypatch):
 
     def create(**options):
         catalog = SimpleNamespace(languages=["en", "es"], find=find, candidates=candidates)
+        catalog.addressing = lambda served, formality: served
         options = ServerOptions(**options)
         context = RequestContext(catalog, options, None, worker_pool=Pool())
         jobs = DocumentJobs(context)

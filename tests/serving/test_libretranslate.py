@@ -277,8 +277,12 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
             if "properties" in kind["schema"]:  # the body is a form, not a raw image
                 fields.setdefault(path, []).append(set(kind["schema"]["properties"]))
     common, contrast = {"q", "source", "target", "api_key"}, {"instead_of", "word"}
+    seen = common | {"model", "formality"}
     assert fields == {
-        "/translate": [common | {"format", "alternatives", "confidence", "session", "finish"}] * 3,
+        "/translate": [
+            common | {"format", "alternatives", "confidence", "session", "finish", "formality", "max_length"}
+        ]
+        * 3,
         "/live": [{"source", "target", "policy", "lag", "beam", "attention", "record", "model", "session", "api_key"}]
         * 3,
         "/live/{session}": [{"text", "finish", "api_key"}] * 3,
@@ -287,21 +291,19 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/suggest": [common | {"s"}] * 3,
         "/memory/entry": [common] * 3,
         "/memory/remove": [common] * 3,
-        "/look": [common | contrast | {"model", "explain", "translations", "maps", "ablate"}] * 3,
-        "/continue": [common | {"model", "prefix"}] * 3,
-        "/beam": [common | {"model"}] * 3,
-        "/patch": [common | {"model", "translation", "other", "words"}] * 3,
-        "/layers": [common | {"model", "translation"}] * 3,
-        "/features": [common | {"model", "translation"}] * 3,
+        "/look": [seen | contrast | {"explain", "translations", "maps", "ablate"}] * 3,
+        "/continue": [seen | {"prefix"}] * 3,
+        "/beam": [seen] * 3,
+        "/patch": [seen | {"translation", "other", "words"}] * 3,
+        "/layers": [seen | {"translation"}] * 3,
+        "/features": [seen | {"translation"}] * 3,
         "/features/card": [{"feature", "source", "target", "model", "api_key"}] * 3,
-        "/features/steer": [common | {"model", "features"}] * 3,
-        "/graph": [common | contrast | {"model", "translation"}] * 3,
-        "/graph/ablate": [common | contrast | {"model", "translation", "features"}] * 3,
-        "/graph/score": [common | {"model", "translation", "head", "query", "key"}] * 3,
+        "/features/steer": [seen | {"features"}] * 3,
+        "/graph": [seen | contrast | {"translation"}] * 3,
+        "/graph/ablate": [seen | contrast | {"translation", "features"}] * 3,
+        "/graph/score": [seen | {"translation", "head", "query", "key"}] * 3,
         "/picture": [
-            common
-            | contrast
-            | {"model", "translation", "view", "kind", "layer", "head", "method", "ablate", "other", "words"}
+            seen | contrast | {"translation", "view", "kind", "layer", "head", "method", "ablate", "other", "words"}
         ]
         * 3,
         "/classify": [{"q", "api_key", "model", "explain", "label", "instead_of"}] * 3,
@@ -317,7 +319,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/frontend/key": [{"api_key"}] * 3,
         "/documents/{key}/segments/{number}/translate": [{"api_key"}] * 3,
         "/documents/{key}/accept": [{"texts", "rest", "doubtful", "api_key"}] * 3,
-        "/documents": [{"file", "source", "target", "model", "api_key"}],
+        "/documents": [{"file", "source", "target", "model", "formality", "api_key"}],
         "/v2/translate": [
             {
                 "text",

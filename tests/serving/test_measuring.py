@@ -167,7 +167,7 @@ def test_the_server_ends_in_order():
     def part(name):
         return SimpleNamespace(close=lambda: closed.append(name))
 
-    context = SimpleNamespace(catalog=part("catalog"), worker_pool=part("worker pool"), memory=part("memory"))
+    context = SimpleNamespace(catalog=part("catalog"), worker_pool=part("worker pool"), all_memories=[part("memory")])
     context.live_sessions = part("sessions")
     context.close = lambda: RequestContext.close(context)
     jobs = SimpleNamespace(close=lambda: closed.append("jobs"), clean=lambda: closed.append("folder"))
@@ -181,7 +181,7 @@ def test_the_server_ends_in_order():
 
     asyncio.run(main())
     assert closed == ["sessions", "jobs", "catalog", "worker pool", "memory", "folder"]
-    context.memory = None
+    context.all_memories = []
     closed.clear()
     asyncio.run(main())
     assert closed == ["sessions", "jobs", "catalog", "worker pool", "folder"]

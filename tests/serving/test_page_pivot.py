@@ -34,12 +34,14 @@ def translation(names):
 
 
 def choose(page, source, target):
-    page.get_by_label("From").select_option(source)
+    page.get_by_label("From", exact=True).select_option(source)
     page.get_by_label("To", exact=True).select_option(target)
 
 
 def test_languages_choose_the_models(page):
-    expect(page.get_by_label("From").locator("option")).to_have_text(["Detect language", "English", "Spanish"])
+    expect(page.get_by_label("From", exact=True).locator("option")).to_have_text(
+        ["Detect language", "English", "Spanish"]
+    )
     choose(page, "Spanish", "French")
     expect(page.locator("#model-name")).to_have_text("es-en + en-fr")
     expect(page.locator("#swap")).to_be_disabled()
@@ -79,7 +81,7 @@ def test_the_second_step_follows_another_choice_in_the_first(page, translation):
 
 def test_the_source_is_detected(page):
     page.get_by_label("To", exact=True).select_option("French")
-    page.get_by_label("From").select_option("Detect language")
+    page.get_by_label("From", exact=True).select_option("Detect language")
     page.locator("#source").fill("Ayer por la tarde fuimos a la playa con nuestros amigos.")
     expect(page.locator("#detected-language")).to_have_text("detected: Spanish")
     expect(page.locator("#pivot-note")).to_contain_text("Translated through English")

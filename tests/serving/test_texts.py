@@ -144,13 +144,13 @@ def memory_of(known):
     def replacement(text):
         return SimpleNamespace(target=known[text]) if text in known else None
 
-    return SimpleNamespace(recall=SimpleNamespace(replacement=replacement))
+    return SimpleNamespace(recall_with=lambda formality: SimpleNamespace(replacement=replacement))
 
 
 class Model:
     """A translator that writes capitals and loses placeholders in braces; `nbest` versions of each text."""
 
-    context = retrieval = None
+    context = retrieval = formality = None
     protected = ()
 
     def __init__(self):
@@ -268,15 +268,16 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_client(mo
             steps.append([source.text for source, *_ in part])
             return [source.text.upper() for source, *_ in part]
 
-    memory = SimpleNamespace(recall="recall")
+    memory = SimpleNamespace(recall_with=lambda formality: f"recall {formality}")
     monkeypatch.setattr(texts, "SegmentTranslator", Segments)
     monkeypatch.setattr(texts, "options_for", lambda translator, number: (translator, number))
-    translator, retrieving = SimpleNamespace(retrieval=None), SimpleNamespace(retrieval="memory")
+    translator = SimpleNamespace(retrieval=None, formality=None)
+    retrieving = SimpleNamespace(retrieval="memory", formality="formal")
     sources = [Source(TaggedText(text)) for text in ("x" * 900, "y" * 100, "z")]
     for used, used_memory in ((retrieving, memory), (translator, None)):
         served = Served("tiny", "en", "es", used, "batcher", used_memory)
         assert list(texts.translated(served, sources, **options)) == [source.text.upper() for source, *_ in sources]
-        assert created.pop() == (used, (used, nbest), used_memory and "recall", used is retrieving)
+        assert created.pop() == (used, (used, nbest), used_memory and "recall formal", used is retrieving)
     assert steps == [["x" * 900, "y" * 100], ["z"]] * 2
 
 

@@ -27,6 +27,19 @@ export function createBar(className, value, { minimum, maximum }) {
   return track;
 }
 
+// Create a switch with an accessible name. onToggle(whether it is on now): the user has clicked it.
+export function createSwitch(ariaLabel, isOn, onToggle) {
+  const button = element("button", { type: "button", className: "switch", role: "switch", ariaLabel });
+  const show = (isNowOn) => Object.assign(button, { ariaChecked: isNowOn, textContent: isNowOn ? "on" : "off" });
+  show(isOn);
+  button.addEventListener("click", () => {
+    const isNowOn = button.ariaChecked !== "true";
+    show(isNowOn);
+    onToggle(isNowOn);
+  });
+  return button;
+}
+
 export function createRetryButton(onRetry) {
   const button = element("button", { type: "button", textContent: "Try again" });
   button.addEventListener("click", onRetry);

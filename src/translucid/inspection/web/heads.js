@@ -1,7 +1,7 @@
 // The attention maps of all layers and heads as thumbnails, and the ablation of heads.
 
 import { RIBBON_METHODS } from "./attention_maps.js";
-import { element, formatPercent, standaloneSvg, svgElement, themeColors } from "./elements.js";
+import { createSwitch, element, formatPercent, standaloneSvg, svgElement, themeColors } from "./elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 const THUMBNAIL_SIDE = 72; // pixels, in a saved picture
@@ -64,21 +64,9 @@ export function showHeads(root, record, { view, selectedMap, ablatedHeads = new 
 
   function headSwitch(map, head) {
     const isOn = !ablatedHeads.has(head);
-    const button = element("button", {
-      type: "button",
-      className: "switch",
-      role: "switch",
-      textContent: isOn ? "on" : "off",
-      ariaChecked: isOn,
-      ariaLabel: `switch of ${map.name}`,
-      title: isOn ? "switch this head off" : "switch this head on",
-    });
+    const button = createSwitch(`switch of ${map.name}`, isOn, () => onToggle(head));
+    button.title = isOn ? "switch this head off" : "switch this head on";
     button.dataset.head = head;
-    button.addEventListener("click", () => {
-      const isNowOn = button.ariaChecked !== "true";
-      Object.assign(button, { ariaChecked: isNowOn, textContent: isNowOn ? "on" : "off" });
-      onToggle(head);
-    });
     return button;
   }
 

@@ -3,7 +3,7 @@
 // All numbers are those that the engine computes for this sentence. Parts of the model can be switched off to see how the
 // translation changes, and a translation can be given (teacher forcing).
 
-import { element, formatPercent } from "./elements.js";
+import { createSwitch, element, formatPercent } from "./elements.js";
 import { createBox, format } from "./pass_box.js";
 import { createParts } from "./pass_boxes.js";
 import { showPlayback } from "./playback.js";
@@ -58,14 +58,12 @@ class Pass {
 
   createElements() {
     const forced = element("input", { type: "text", maxLength: 300 });
-    const scale = element("button", { type: "button" });
     this.forced = forced;
     forced.lang = this.inspector.content.languages[1];
     forced.addEventListener("change", () => this.compute());
     const label = element("label", { className: "forced" }, "Teacher forcing: your translation ", forced);
-    this.scale = Object.assign(scale, { role: "switch", className: "switch", ariaLabel: "switch of the scale 1/√d" });
-    scale.addEventListener("click", () => {
-      this.isScaled = !this.isScaled;
+    const scale = createSwitch("switch of the scale 1/√d", true, (isOn) => {
+      this.isScaled = isOn;
       this.compute();
     });
     const isTransformer = this.translator.model.options.kind === "transformer";
@@ -89,8 +87,6 @@ class Pass {
     if (forced) this.tokens = [...translator.target.encode(forced), end];
     else if (isChanged) this.tokens = translator.translate(ids, at).tokens;
     ({ points: this.points, logProbs: this.logProbs } = translator.inspect(ids, this.tokens, at));
-    this.scale.textContent = isScaled ? "on" : "off";
-    this.scale.ariaChecked = String(isScaled);
     this.summary.textContent = this.summarize(forced, isChanged);
     this.drawnSides = ["source", "target"];
     this.inspector.playback?.stop();

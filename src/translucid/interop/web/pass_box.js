@@ -1,6 +1,6 @@
 // A box of the figure "Pass": a picture of the numbers that the model computes at a point, and the numbers themselves when it is open.
 
-import { createBar, element, formatPercent, themeColors } from "./elements.js";
+import { createBar, createSwitch, element, formatPercent, themeColors } from "./elements.js";
 
 const SHOWN = 8; // pieces of the distribution
 const DENSE = 12; // rows without labels
@@ -37,17 +37,8 @@ export function createBox(box, pass, view, actions) {
 }
 
 function switchButton(label, name, actions) {
-  const isOn = !actions.isOff(name);
-  const button = element("button", {
-    type: "button",
-    className: "switch",
-    role: "switch",
-    textContent: isOn ? "on" : "off",
-    ariaChecked: isOn,
-    ariaLabel: `switch of ${label}`,
-  });
+  const button = createSwitch(`switch of ${label}`, !actions.isOff(name), () => actions.onSwitch(name));
   button.dataset.switch = name;
-  button.addEventListener("click", () => actions.onSwitch(name));
   return button;
 }
 

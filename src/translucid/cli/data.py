@@ -29,6 +29,7 @@ from translucid.ground.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from bitext.pair import Pair
+    from translucid.corpora.phrasebook import Phrase
     from translucid.data.cleaning import CrossEntropy, JudgedPair, Report
     from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics
 
@@ -580,7 +581,6 @@ def _sentences(
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the record of each sentence, which is a document of its own."""
     from translucid.corpora.phrasebook import generate
-    from translucid.evaluation.alignment_error import to_pharaoh
 
     phrases = generate(
         count,
@@ -591,8 +591,7 @@ def _sentences(
         labels=labels,
     )
     for number, phrase in enumerate(phrases, 1):
-        record: dict[str, Any] = {"source": phrase.source, "target": phrase.target}
-        record |= {"alignment": to_pharaoh(phrase.alignment), "document": f"sentence {split} {seed} {number}"}
+        record = _sentence_record(phrase, f"sentence {split} {seed} {number}")
         if phrase.labels:
             record |= {"source_labels": phrase.labels.source, "target_labels": phrase.labels.target}
         yield [record]
@@ -601,7 +600,6 @@ def _sentences(
 def _addressed(count: int, split: str, seed: int, min_words: int, max_words: int) -> Iterator[list[dict[str, Any]]]:
     """Yield the record of each sentence, with its formality."""
     from translucid.corpora.phrasebook import generate_addressed
-    from translucid.evaluation.alignment_error import to_pharaoh
 
     addressed = generate_addressed(
         count,
@@ -611,11 +609,18 @@ def _addressed(count: int, split: str, seed: int, min_words: int, max_words: int
         max_words=max_words,
     )
     for number, (phrase, formality, contrast) in enumerate(addressed, 1):
-        record: dict[str, Any] = {"source": phrase.source, "target": phrase.target}
-        record |= {"alignment": to_pharaoh(phrase.alignment), "document": f"sentence {split} {seed} {number}"}
+        record = _sentence_record(phrase, f"sentence {split} {seed} {number}")
         if formality:
             record |= {"formality": formality, "contrast": contrast}
         yield [record]
+
+
+def _sentence_record(phrase: Phrase, document: str) -> dict[str, Any]:
+    """Return the record of a sentence, without labels."""
+    from translucid.evaluation.alignment_error import to_pharaoh
+
+    links = to_pharaoh(phrase.alignment)
+    return {"source": phrase.source, "target": phrase.target, "alignment": links, "document": document}
 
 
 def _passages(count: int, split: str, seed: int, labels: bool) -> Iterator[list[dict[str, Any]]]:

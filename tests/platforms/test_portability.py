@@ -20,12 +20,12 @@ GUARDED = {
     "ground/atomic.py": {"/dev/"},  # names of standard output, compared with what the user has given
     "ground/cache.py": {"os.getuid"},
     "cli/serve.py": {"signal.SIGHUP"},
-    "serving/learning.py": {"os.PRIO_PROCESS", "os.getpriority", "os.setpriority"},
     "jobs/processes.py": {"signal.pthread_sigmask", "signal.SIG_BLOCK", "signal.SIG_SETMASK"},
     "kernels/devices.py": {"/dev"},  # device files of GPUs, where there are any
     "kernels/machine.py": {
         "os.sched_getaffinity",
         "os.sysconf",
+        "os.getpriority",
         "os.setpriority",
         "os.PRIO_PROCESS",
         "/proc/",

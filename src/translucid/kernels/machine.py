@@ -229,8 +229,12 @@ def release_freed_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def lower_priority() -> None:
-    """Lower the priority of this thread and the threads that it starts, on Linux only."""
+def lower_priority(by: int = 5) -> None:
+    """Give this thread, and the threads and processes that it starts, a higher nice value than the process has.
+
+    On Linux only.
+    """
     # On other systems a priority belongs to the whole process, which would slow down all its threads.
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 5)
+        own = os.getpriority(os.PRIO_PROCESS, os.getpid())
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(own + by, 19))

@@ -7,7 +7,6 @@ meanwhile, and uses the adapter from the next request on.
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
+from translucid.kernels.machine import lower_priority
 from translucid.memory.learned_adapters import next_adapter, remove_old_adapters
 from translucid.runs.run_folder import ADAPTER
 from translucid.runs.tensor_file import load_arrays
@@ -84,6 +84,7 @@ class AdapterLearner:
         while not _ONE_AT_A_TIME.acquire(timeout=_POLL_SECONDS):
             if self._closed:
                 return
+        lower_priority(LESS_PRIORITY)  # of this thread, and so of the process
         out = self.memory.with_name(f"{self.memory.name}.learning")
         try:
             error = self._run(learning_command(self.run, self.memory, out))
@@ -120,9 +121,6 @@ class AdapterLearner:
                 text=True,
                 errors="replace",
             )
-        if sys.platform == "linux":
-            own = os.getpriority(os.PRIO_PROCESS, os.getpid())
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, min(own + LESS_PRIORITY, 19))
         _, messages = self._process.communicate()
         if self._closed:
             return "the server stops"

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import sys
 import time
 
@@ -144,6 +145,8 @@ def test_a_server_that_stops_ends_the_process_and_one_that_starts_uses_the_adapt
     again.learn(catalog.find("en", "es").translator, 2)
     translator = again.changed(catalog.find("en", "es").translator)
     assert translator.translate(TEXT).text == expected[0] != plain[0] and again.learned == expected[1]
+    other = Translator.load(shutil.copytree(run, tmp_path / "other"), "cpu")
+    assert again.changed(other) is other
     again.close()
     catalog.close()
 

@@ -72,8 +72,7 @@ def _arguments(exercise: Exercise, seed: int) -> tuple[Any, ...]:
 
 def _called(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, list[Tensor]]:
     """Return what a function returns, and its tensors afterwards, which it must not change."""
-    copies = deepcopy([argument if not callable(argument) else None for argument in arguments])
-    given = [argument if callable(argument) else copy for argument, copy in zip(arguments, copies, strict=True)]
+    given = [argument if callable(argument) else deepcopy(argument) for argument in arguments]
     result = function(*given)
     return _plain(result), [argument for argument in given if isinstance(argument, Tensor)]
 

@@ -156,6 +156,7 @@ def test_a_word_shows_the_entry_that_decided_it_which_can_be_changed_and_deleted
     expect(page.locator("#translation")).to_contain_text("Nos gusta")
     expect(page.locator("#output")).to_be_focused()
     words.first.click()
+    expect(page.locator("#delete-entry")).to_be_visible()  # `press` doesn't wait for it: the key would go to the dialog
     page.locator("#delete-entry").press("Enter")
     expect(page.locator("#keep-entry")).to_be_focused()
     page.keyboard.press("Enter")

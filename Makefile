@@ -8,6 +8,7 @@
 # make gpu    what needs an NVIDIA GPU: its tests, then training and search against others (ten minutes); gpu.md has the tables
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
 # make check  style and types only
+# make messages  collect the texts of the pages, and merge them into the catalogs of their languages
 # make docs   the documentation as a site, in build/site, with the model of `make demo` if there is one; a dead link or a warning is an error
 # make wheel  a wheel in dist/ whose version is higher than those of wheels made before, so that pip installs it over them
 # make pictures  the pictures of the README and the docs, made anew with runs/demo, and in build/contact-sheet every view of the page,
@@ -17,7 +18,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-runtime test-lowest test-trackers quick reliability gpu mutation docs wheel pictures browser check javascript format clean
+.PHONY: demo messages test test-runtime test-lowest test-trackers quick reliability gpu mutation docs wheel pictures browser check javascript format clean
 
 # Two processes; each takes the next file, in the order of tests/costs.py, which begins with those that take longest.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -93,6 +94,9 @@ browser:
 		apt-get install -y -qq chromium libatomic1; } >/dev/null 2>&1; } || \
 		{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \
 		echo 'NO CHROMIUM: the tests of pages are skipped'
+
+messages: $(VENV)/.installed
+	$(BIN)/python -m translucid.inspection.rendering.message_catalogs
 
 check: $(VENV)/.installed-dev javascript
 	$(BIN)/ruff format --check .

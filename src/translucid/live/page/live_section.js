@@ -3,8 +3,9 @@
 import { showKeyError, withApiKey } from "./api_key.js";
 import { element } from "./elements.js";
 import { showExportMenu } from "./export_menu.js";
-import { languageName, selectedModel } from "./languages.js";
+import { selectedModel } from "./languages.js";
 import { LiveConnection } from "./live_connection.js";
+import { languageName } from "./messages.js";
 import { loadStyle, option } from "./page_elements.js";
 import { pythonString } from "./python_code.js";
 import { WORD_MILLISECONDS } from "./recording.js";

@@ -1,6 +1,7 @@
 // The dialogs of a document: accept many translations at once, and what to do with unaccepted edits before a download.
 
-import { $, formatCount } from "./page_elements.js";
+import { formatNumber, gettext, ngettext } from "./messages.js";
+import { $ } from "./page_elements.js";
 
 const EDITS_PER_REQUEST = 50;
 let editor; // the functions of documents.js, see initAcceptDialogs
@@ -42,8 +43,12 @@ function onDownload(event) {
   const count = Object.keys(editor.readDrafts()).length;
   if (skipsDialog || !count) return;
   event.preventDefault();
-  const edits = count === 1 ? "1 of your edits is" : `${formatCount(count)} of your edits are`;
-  $("unaccepted-text").textContent = `${edits} not accepted yet. The file contains only accepted translations.`;
+  const edits = ngettext(
+    "{count} of your edits is not accepted yet.",
+    "{count} of your edits are not accepted yet.",
+    count,
+  );
+  $("unaccepted-text").textContent = `${edits} ${gettext("The file contains only accepted translations.")}`;
   $("unaccepted-dialog").returnValue = "";
   $("unaccepted-dialog").showModal();
 }
@@ -59,10 +64,12 @@ async function openAcceptAllDialog() {
   const { segments, accepted, doubtful } = editor.getDocument();
   const unaccepted = segments - accepted;
   const withoutWarning = unaccepted - doubtful;
-  const counts = `Not accepted yet: ${formatCount(unaccepted)}, of which ${formatCount(withoutWarning)} without a warning.`;
-  $("accept-all-text").textContent = `${counts} This accepts them, with your edits.`;
+  $("accept-all-text").textContent = gettext(
+    "Not accepted yet: {count}, of which {harmless} without a warning. This accepts them, with your edits.",
+    { count: formatNumber(unaccepted), harmless: formatNumber(withoutWarning) },
+  );
   $("accept-doubtful-label").hidden = !doubtful;
-  $("accept-doubtful-text").textContent = `also those to check (${formatCount(doubtful)})`;
+  $("accept-doubtful-text").textContent = gettext("also those to check ({count})", { count: formatNumber(doubtful) });
   $("accept-doubtful").checked = !withoutWarning;
   $("accept-all-dialog").showModal();
 }
@@ -95,7 +102,9 @@ async function acceptMany({ rest = false, doubtful = false }) {
 }
 
 function describeProblems(problems) {
-  return [...problems].map(([number, problem]) => `Segment ${number + 1}: ${problem}`).join(" ");
+  return [...problems]
+    .map(([number, problem]) => gettext("Segment {number}: {problem}", { number: number + 1, problem }))
+    .join(" ");
 }
 
 // Remove the drafts that the server has accepted, unless they have been edited since.

@@ -1,5 +1,6 @@
 // The API key, if the server needs one: a form with error messages. The key is stored for the session of this tab.
 
+import { gettext } from "./messages.js";
 import { $ } from "./page_elements.js";
 import { asSentence, recordRateLimit } from "./requests.js";
 import { readStorage, writeStorage } from "./storage.js";
@@ -69,7 +70,7 @@ async function verify(key) {
     recordRateLimit(response.headers);
     return "";
   } catch {
-    return "The server does not respond. Try again.";
+    return gettext("The server does not respond. Try again.");
   }
 }
 

@@ -6,6 +6,7 @@
 import { element } from "./elements.js";
 import { METHODS } from "./explanations.js";
 import { showInspector } from "./inspector.js";
+import { gettext, translated } from "./messages.js";
 import { $ } from "./page_elements.js";
 import { settleIfCurrent } from "./requests.js";
 import { diffWords } from "./word_diff.js";
@@ -107,7 +108,11 @@ function renderViews(container, views, sentenceIndex) {
 
 // Return a tab of an extension, whose module is loaded when it is opened.
 function loadedTab({ name, label, module }) {
-  return { name, label, show: (inspector) => showLoaded(module, "showTab", inspector, inspector.panel) };
+  return {
+    name,
+    label: translated(label),
+    show: (inspector) => showLoaded(module, "showTab", inspector, inspector.panel),
+  };
 }
 
 // Return what an extension shows below a tab of the inspector.
@@ -122,13 +127,15 @@ async function showLoaded(module, name, inspector, root) {
     const loaded = await import(`./${module}`);
     if (isCurrent()) await loaded[name](inspector, root);
   } catch {
-    root.textContent = "The server does not respond. Open this tab again.";
+    root.textContent = gettext("The server does not respond. Open this tab again.");
   }
 }
 
 function viewSection({ title, modelIndex }, root, hasHeading) {
   const section = element("section", {
-    ariaLabel: `attention and explanations of ${title}${modelIndex ? " (compared)" : ""}`,
+    ariaLabel: modelIndex
+      ? gettext("attention and explanations of {model} (compared)", { model: title })
+      : gettext("attention and explanations of {model}", { model: title }),
   });
   if (hasHeading) section.append(element("h3", { textContent: title, className: "muted" }));
   section.append(root);

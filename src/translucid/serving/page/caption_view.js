@@ -3,12 +3,13 @@
 import { weightsForOneWord } from "./explanations.js";
 import { showImageAttention } from "./image_attention.js";
 import { imageBeamCode, imageExplanationCode, imageHeadsCode, imageMapCode } from "./image_python_code.js";
+import { gettext } from "./messages.js";
 import { $ } from "./page_elements.js";
 
 // A view for the inspector, in the form that translation_view.js describes.
 export const CAPTION_VIEW = {
   noun: "caption",
-  kindLabels: { cross: "Caption to image" },
+  kindLabels: { cross: gettext("Caption to image") },
   hasTable: false,
   axes: ({ target, grid }) => ({ down: target, grid }),
   showWords,
@@ -29,7 +30,7 @@ function showWords(root, { record, map }, options) {
 // Convert a response of /caption for the view.
 export function captionSentence({ caption, words, grid, maps, tree }) {
   const weights = grid && words.map((word) => word.weights);
-  const allMaps = maps ?? [{ name: "all layers and heads", layer: null, head: null, weights }];
+  const allMaps = maps ?? [{ name: gettext("all layers and heads"), layer: null, head: null, weights }];
   const record = {
     target: words.map(({ word }) => word),
     probabilities: words.map(({ probability }) => probability),

@@ -2,11 +2,12 @@
 // translation memory.
 
 import { element } from "./elements.js";
+import { formatNumber, gettext } from "./messages.js";
 import { LOW_PROBABILITY } from "./word_chips.js";
 
 const retrievedWords = new WeakMap(); // the words of the memory by their elements
 export const LOW_CONFIDENCE = 0.5; // translations with a lower confidence are marked
-const formatShare = (share) => `${Math.round(100 * share)} %`;
+export const formatShare = (share) => `${formatNumber(Math.round(100 * share))} %`;
 
 // Return the nodes of a translation from a response of /look: texts, and elements around marked parts. Their text content is the
 // translation, including the space between sentences.
@@ -27,8 +28,12 @@ export function warningTexts({ sentences }) {
   const warnings = sentences.flatMap((sentence) => sentence.warnings ?? []);
   sentences.forEach((sentence, i) => {
     if (!hasLowConfidence(sentence)) return;
-    const subject = sentences.length > 1 ? `sentence ${i + 1}` : "the translation";
-    warnings.push(`${subject} has a confidence of only ${formatShare(sentence.confidence)}`);
+    const confidence = formatShare(sentence.confidence);
+    warnings.push(
+      sentences.length > 1
+        ? gettext("sentence {number} has a confidence of only {confidence}", { number: i + 1, confidence })
+        : gettext("the translation has a confidence of only {confidence}", { confidence }),
+    );
   });
   return [...new Set(warnings)];
 }
@@ -55,9 +60,10 @@ function hasLowConfidence({ confidence }) {
 function sentenceElement(sentence) {
   const nodes = sentenceNodes(sentence);
   if (sentence.origin === "memory")
-    return element("span", { className: "from-memory", title: "from the translation memory" }, ...nodes);
+    return element("span", { className: "from-memory", title: gettext("from the translation memory") }, ...nodes);
   const reasons = [...(sentence.warnings ?? [])];
-  if (hasLowConfidence(sentence)) reasons.push(`confidence ${formatShare(sentence.confidence)}`);
+  if (hasLowConfidence(sentence))
+    reasons.push(gettext("confidence {share}", { share: formatShare(sentence.confidence) }));
   if (!reasons.length) return element("span", {}, ...nodes);
   return element("span", { className: "doubtful", title: reasons.join("; ") }, ...nodes);
 }
@@ -84,7 +90,10 @@ function marksOf(sentence) {
   for (const retrieved of sentence.retrieved ?? []) {
     const { 0: word, index: start } = spaced[retrieved.position] ?? [""];
     if (word !== retrieved.word) continue;
-    const title = `${formatShare(retrieved.share)} from “${retrieved.source}” → “${retrieved.target}”`;
+    const title = gettext("{share} from “{source}” → “{target}”", {
+      ...retrieved,
+      share: formatShare(retrieved.share),
+    });
     marks.push({ start, end: start + word.length, title, retrieved });
   }
   const isRetrieved = (start, end) => marks.some((mark) => mark.retrieved && start < mark.end && mark.start < end);
@@ -94,7 +103,11 @@ function marksOf(sentence) {
     if (start < 0) continue;
     searchStart = start + word.word.length;
     if (!isMarked(word) || isRetrieved(start, searchStart)) continue;
-    marks.push({ start, end: searchStart, title: `probability ${formatShare(word.probability)}` });
+    marks.push({
+      start,
+      end: searchStart,
+      title: gettext("probability {share}", { share: formatShare(word.probability) }),
+    });
   }
   return marks.sort((a, b) => a.start - b.start);
 }

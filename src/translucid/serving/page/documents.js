@@ -6,7 +6,8 @@ import { initAcceptDialogs } from "./accept_dialogs.js";
 import { withApiKey } from "./api_key.js";
 import { element } from "./elements.js";
 import { formalityField } from "./languages.js";
-import { $, formatCount, progressIndicator } from "./page_elements.js";
+import { formatNumber, gettext, ngettext } from "./messages.js";
+import { $, progressIndicator } from "./page_elements.js";
 import { RETRY_DELAY, readResponse } from "./requests.js";
 import {
   clearHints,
@@ -229,22 +230,26 @@ function showProgress(record) {
   if (hasFailed) forgetDocument(id); // it cannot be opened again
   $("document-download").hidden = state !== "done";
   $("document-download").href = `documents/${id}/result`;
-  $("delete-document").textContent = isActive ? "Cancel" : "Delete";
+  $("delete-document").textContent = isActive ? gettext("Cancel") : gettext("Delete");
 }
 
 // Return the text about a document's state; undefined if the translation has failed.
 function stateMessage({ state, done, accepted, segments: total, seconds_left: secondsLeft }) {
-  if (state === "waiting") return "Waiting for other documents.";
-  if (state === "translating") return `${formatCount(done)} of ${formatCount(total)} segments${timeLeft(secondsLeft)}`;
+  if (state === "waiting") return gettext("Waiting for other documents.");
+  const counts = { done: formatNumber(done), accepted: formatNumber(accepted) };
+  if (state === "translating")
+    return ngettext("{done} of {count} segment", "{done} of {count} segments", total, counts) + timeLeft(secondsLeft);
   if (state !== "done") return undefined;
   return total
-    ? `${formatCount(accepted)} of ${formatCount(total)} segments accepted`
-    : "It contains no text to translate.";
+    ? ngettext("{accepted} of {count} segment accepted", "{accepted} of {count} segments accepted", total, counts)
+    : gettext("It contains no text to translate.");
 }
 
 function timeLeft(seconds) {
   if (!seconds) return "";
-  return seconds < 90 ? `, ${Math.ceil(seconds)} seconds left` : `, ${Math.ceil(seconds / 60)} minutes left`;
+  return seconds < 90
+    ? ngettext(", {count} second left", ", {count} seconds left", Math.ceil(seconds))
+    : ngettext(", {count} minute left", ", {count} minutes left", Math.ceil(seconds / 60));
 }
 
 // Fetch the document's record again, with the numbers of accepted and doubtful segments; return whether that worked.
@@ -353,8 +358,14 @@ function renderPageNavigation() {
   const focused = /** @type {HTMLButtonElement?} */ (document.activeElement);
   next.disabled = !segments.length || end >= total;
   if (focused?.disabled) (focused === next ? previous : next).focus(); // a disabled button loses the focus
-  const range = segments.length ? `${page.offset + 1} to ${end}` : "none";
-  $("segment-range").textContent = `${range} of ${formatCount(total)}${onlyDoubtful ? " to check" : ""}`;
+  const numbers = { first: formatNumber(page.offset + 1), last: formatNumber(end), total: formatNumber(total) };
+  $("segment-range").textContent = onlyDoubtful
+    ? segments.length
+      ? gettext("{first} to {last} of {total} to check", numbers)
+      : gettext("none of {total} to check", numbers)
+    : segments.length
+      ? gettext("{first} to {last} of {total}", numbers)
+      : gettext("none of {total}", numbers);
 }
 
 function segmentOf(textarea) {

@@ -1,7 +1,7 @@
 // The history of translations: stored in this browser only, bounded, and optional.
 
 import { element } from "./elements.js";
-import { languageName } from "./languages.js";
+import { languageName } from "./messages.js";
 import { $ } from "./page_elements.js";
 import { readStorage, writeStorage } from "./storage.js";
 

@@ -4,6 +4,7 @@ import { withApiKey } from "./api_key.js";
 import { CAPTION_VIEW, captionSentence } from "./caption_view.js";
 import { IMAGE_METHODS } from "./explanations.js";
 import { showInspector } from "./inspector.js";
+import { gettext } from "./messages.js";
 import { $, option, progressIndicator } from "./page_elements.js";
 import { RETRY_DELAY, readResponse, settleIfCurrent } from "./requests.js";
 import { copyToClipboard } from "./storage.js";
@@ -45,7 +46,9 @@ export function initImages(captioners, settings, showSection) {
 
 async function copyCaption() {
   const copied = await copyToClipboard($("caption").textContent);
-  $("caption-status").textContent = copied ? "Copied" : "This browser does not allow the page to copy.";
+  $("caption-status").textContent = copied
+    ? gettext("Copied")
+    : gettext("This browser does not allow the page to copy.");
   setTimeout(() => {
     $("caption-status").textContent = "";
   }, MESSAGE_DURATION);
@@ -80,7 +83,8 @@ export async function openImage(file) {
         $("image-canvas").toBlob(resolve, "image/jpeg", JPEG_QUALITY);
       });
   } catch {
-    if (requestId === latestRequest) showProblem(new Error("The browser cannot display this file as an image."));
+    if (requestId === latestRequest)
+      showProblem(new Error(gettext("The browser cannot display this file as an image.")));
     return;
   }
   if (requestId === latestRequest) requestCaption();
@@ -138,7 +142,7 @@ function clear() {
   $("caption").textContent = "";
   $("copy-caption").disabled = true;
   $("caption-inspection").replaceChildren();
-  $("image-canvas").setAttribute("aria-label", "the image");
+  $("image-canvas").setAttribute("aria-label", gettext("the image"));
   const overlay = $("image-overlay");
   overlay.getContext("2d")?.clearRect(0, 0, overlay.width, overlay.height);
   showProblem(null);
@@ -150,9 +154,9 @@ function showProblem(error) {
 
 // Show a response of /caption; return its view, or null for an empty caption.
 function showCaption(response) {
-  $("caption").textContent = response.caption || "The caption is empty.";
+  $("caption").textContent = response.caption || gettext("The caption is empty.");
   $("copy-caption").disabled = !response.caption;
-  $("image-canvas").setAttribute("aria-label", response.caption || "the image");
+  $("image-canvas").setAttribute("aria-label", response.caption || gettext("the image"));
   if (!response.words.length) {
     $("caption-inspection").replaceChildren();
     return null;

@@ -1,30 +1,11 @@
 // The selection of languages and models: choosing languages selects a model, and choosing a model selects languages.
 
+import { directionOf, gettext, LANGUAGE, languageName, ngettext } from "./messages.js";
 import { $, option } from "./page_elements.js";
 
 export const DETECT = "auto"; // in place of a source language
-const languageNames = new Intl.DisplayNames(["en"], { type: "language" });
-const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"]; // scripts
 let models = [];
 let detectedLanguage = null;
-
-// Return the English name of a language code; the code itself if it has none.
-export function languageName(code) {
-  try {
-    return languageNames.of(code);
-  } catch {
-    return code;
-  }
-}
-
-// Return the writing direction of a language, "ltr" or "rtl".
-export function textDirection(code) {
-  try {
-    return RIGHT_TO_LEFT.includes(new Intl.Locale(code).maximize().script ?? "") ? "rtl" : "ltr";
-  } catch {
-    return "ltr";
-  }
-}
 
 // Set up with all translation models; `onChange` is called when the user has changed the selection.
 export function initLanguages(allModels, onChange) {
@@ -45,7 +26,8 @@ export function initLanguages(allModels, onChange) {
 }
 
 function modelLabel({ name, sources, pivot, targets }) {
-  const describe = (codes) => (codes.length === 1 ? codes[0] : `${codes.length} languages`);
+  const describe = (codes) =>
+    codes.length === 1 ? codes[0] : ngettext("{count} language", "{count} languages", codes.length);
   const route = [sources, ...(pivot ? [[pivot]] : []), targets];
   return `${name} (${route.map(describe).join(" → ")})`;
 }
@@ -109,11 +91,18 @@ function select(wantedSource, wantedTarget, requiredModel = null) {
 }
 
 function fillSelect(id, codes, selected, canDetect) {
-  const sorted = codes.map((code) => [languageName(code), code]).sort(([a], [b]) => a.localeCompare(b, "en"));
+  const sorted = codes.map((code) => [languageName(code), code]).sort(([a], [b]) => a.localeCompare(b, LANGUAGE));
   const options = sorted.map(([name, code]) => option(code, name));
   if (canDetect) {
     const isDetected = detectedLanguage && selected === DETECT;
-    options.unshift(option(DETECT, isDetected ? `${languageName(detectedLanguage)} (detected)` : "Detect language"));
+    options.unshift(
+      option(
+        DETECT,
+        isDetected
+          ? gettext("{language} (detected)", { language: languageName(detectedLanguage) })
+          : gettext("Detect language"),
+      ),
+    );
   }
   $(id).replaceChildren(...options);
   $(id).value = selected;
@@ -190,18 +179,20 @@ export function renderLanguages() {
   $("swap").disabled = !canSwap();
   $("formality").hidden = !currentModel().formality?.includes(selected.target);
   $("detected-language").textContent =
-    isDetecting() && detectedLanguage ? `detected: ${languageName(detectedLanguage)}` : "";
+    isDetecting() && detectedLanguage
+      ? gettext("detected: {language}", { language: languageName(detectedLanguage) })
+      : "";
   for (const [id, pane, code] of [
     ["source", "source-pane", selected.source],
     ["translation", "target-pane", selected.target],
   ]) {
     $(id).lang = code;
-    $(pane).dir = textDirection(code);
+    $(pane).dir = directionOf(code);
   }
   $("translation-heading").hidden = !compared;
   if (!compared) return;
   $("translation-heading").textContent = `${languageName(selected.target)} (${selected.name})`;
   $("compared-heading").textContent = `${languageName(compared.target)} (${compared.name})`;
   $("compared-translation").lang = compared.target;
-  $("comparison").dir = textDirection(compared.target);
+  $("comparison").dir = directionOf(compared.target);
 }

@@ -1,5 +1,6 @@
 // The dialog about a word that the translation memory has decided: the entry, its share, and buttons to change or delete the entry.
 
+import { formatDay, formatNumber, gettext } from "./messages.js";
 import { $ } from "./page_elements.js";
 import { postJson } from "./requests.js";
 
@@ -24,7 +25,7 @@ export async function showMemoryEntry(word, pair, canChange, changed) {
     const entry = await postJson("memory/entry", fields());
     if (shownWord !== word) return;
     target.value = entry.target; // it may have been changed since the translation
-    $("memory-origin").textContent = [entry.who, entry.when.slice(0, 10)].filter(Boolean).join(", ");
+    $("memory-origin").textContent = [entry.who, entry.when && formatDay(entry.when)].filter(Boolean).join(", ");
     target.readOnly = $("memory-buttons").hidden = !canChange;
   } catch (error) {
     if (shownWord === word) $("memory-problem").textContent = error.message;
@@ -37,7 +38,7 @@ function init() {
     event.preventDefault();
     const suggestion = $("memory-target").value.trim();
     if (suggestion && !$("memory-buttons").hidden)
-      change("suggest", { ...fields(), s: suggestion }, "Saved in the memory");
+      change("suggest", { ...fields(), s: suggestion }, gettext("Saved in the memory"));
   });
   $("memory-target").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
@@ -47,7 +48,7 @@ function init() {
   $("delete-entry").addEventListener("click", () => confirmDeletion(true));
   $("keep-entry").addEventListener("click", () => confirmDeletion(false));
   $("confirm-delete-entry").addEventListener("click", () =>
-    change("memory/remove", fields(), "Deleted from the memory"),
+    change("memory/remove", fields(), gettext("Deleted from the memory")),
   );
 }
 
@@ -57,9 +58,13 @@ function fields() {
 
 // Return what the entry did to the word, as a sentence.
 function describeShare({ word, share, changed }) {
-  const percent = `${Math.round(100 * share)} %`;
-  const effect = changed ? "The model alone would have written something else" : "The model alone prefers it, too";
-  return `“${word}” has ${percent} of its probability from this entry. ${effect}.`;
+  const values = { word, share: `${formatNumber(Math.round(100 * share))} %` };
+  return changed
+    ? gettext(
+        "“{word}” has {share} of its probability from this entry. The model alone would have written something else.",
+        values,
+      )
+    : gettext("“{word}” has {share} of its probability from this entry. The model alone prefers it, too.", values);
 }
 
 function confirmDeletion(isAsked) {

@@ -5,24 +5,27 @@ import { initDocuments, uploadDocument } from "./documents.js";
 import { element } from "./elements.js";
 import { initHistory } from "./history.js";
 import { selectedModel } from "./languages.js";
+import { createLanguageMenu, gettext, translated, translatePage } from "./messages.js";
 import { $ } from "./page_elements.js";
 import { RETRY_DELAY, readResponse } from "./requests.js";
 import { initShortcuts } from "./shortcuts.js";
 import { stateFromLink } from "./storage.js";
 import { copyLink, copyTranslation, initTexts, openState, setText, swap, translate } from "./texts.js";
 
-// Sections by their ids. `fragment` stands for a section in the page's address (a contract: users have bookmarks); `subject` is
-// the subject of the heading if the section is the first.
+// Sections by their ids. `fragment` stands for a section in the page's address (a contract: users have bookmarks); `heading`
+// is the subtitle of the page if the section is the first.
 const SECTIONS = {
-  texts: { fragment: "texts", subject: "translation" },
-  documents: { fragment: "documents", subject: "translation" },
-  images: { fragment: "images", subject: "captions" },
-  "text-models": { fragment: "judging", subject: "models" },
+  texts: { fragment: "texts", heading: gettext("translation you can see through") },
+  documents: { fragment: "documents", heading: gettext("translation you can see through") },
+  images: { fragment: "images", heading: gettext("captions you can see through") },
+  "text-models": { fragment: "judging", heading: gettext("models you can see through") },
 };
 const WITH_LANGUAGES = ["texts", "documents"]; // sections below the languages
 let availableSections = []; // ids of the sections for which the server has models
 const unopened = new Map(); // by id, functions that load the module of a section when it is first opened
 
+translatePage();
+document.querySelector("footer")?.append(createLanguageMenu() ?? "");
 init();
 
 async function init() {
@@ -90,9 +93,9 @@ function initSections({ translators, captioners, classifiers, languageModels }, 
 
 // Add a section for translators that an extension of the server has; its module is loaded when it is first opened.
 function addSection({ name, label, module }, settings) {
-  SECTIONS[name] = { fragment: name, subject: "translation" };
+  SECTIONS[name] = { fragment: name, heading: SECTIONS.texts.heading };
   WITH_LANGUAGES.push(name);
-  $("section-nav").append(element("button", { id: `show-${name}`, type: "button", textContent: label }));
+  $("section-nav").append(element("button", { id: `show-${name}`, type: "button", textContent: translated(label) }));
   const root = element("main", { id: name, hidden: true });
   $("texts-and-documents").append(root);
   const open = async () => {
@@ -100,7 +103,7 @@ function addSection({ name, label, module }, settings) {
     try {
       await (await import(`./${module}`)).initSection(root, settings);
     } catch {
-      root.textContent = "The server does not respond. Open this section again.";
+      root.textContent = gettext("The server does not respond. Open this section again.");
       unopened.set(name, open);
     }
   };
@@ -115,9 +118,9 @@ function initNavigation() {
   }
   $("section-nav").hidden = availableSections.length < 2;
   const [defaultSection] = availableSections;
-  document.querySelector("h1 span").textContent = `${SECTIONS[defaultSection].subject} you can see through`;
+  document.querySelector("h1 span").textContent = SECTIONS[defaultSection].heading;
   const isTouch = matchMedia("(hover: none)").matches;
-  if (isTouch) $("source").placeholder = "Type or paste"; // touch screens have no drag and drop
+  if (isTouch) $("source").placeholder = gettext("Type or paste"); // touch screens have no drag and drop
   const linkedSection = availableSections.find((section) => location.hash === `#${SECTIONS[section].fragment}`);
   showSection(linkedSection ?? defaultSection);
 }
@@ -204,27 +207,31 @@ function availableShortcuts() {
     if (!$("texts").hidden) action();
   };
   const textShortcuts = [
-    { keys: "Ctrl Enter", description: "translate now (also while typing)", action: inTexts(translate) },
-    { keys: "Ctrl Shift S", description: "swap languages and texts (also while typing)", action: inTexts(swap) },
-    { keys: "S", description: "swap languages and texts", action: inTexts(swap) },
+    { keys: "Ctrl Enter", description: gettext("translate now (also while typing)"), action: inTexts(translate) },
+    {
+      keys: "Ctrl Shift S",
+      description: gettext("swap languages and texts (also while typing)"),
+      action: inTexts(swap),
+    },
+    { keys: "S", description: gettext("swap languages and texts"), action: inTexts(swap) },
   ];
   const translationShortcuts = [
-    { keys: "C", description: "copy the translation", action: inTexts(copyTranslation) },
-    { keys: "L", description: "copy a link to it", action: inTexts(copyLink) },
-    { keys: "H", description: "open the history", action: () => $("open-history").click() },
+    { keys: "C", description: gettext("copy the translation"), action: inTexts(copyTranslation) },
+    { keys: "L", description: gettext("copy a link to it"), action: inTexts(copyLink) },
+    { keys: "H", description: gettext("open the history"), action: () => $("open-history").click() },
   ];
   const hasTexts = availableSections.includes("texts");
   return [
     ...(hasTexts ? textShortcuts : []),
-    { keys: "/", description: "go to the text field", action: focusTextField },
+    { keys: "/", description: gettext("go to the text field"), action: focusTextField },
     ...(hasTexts ? translationShortcuts : []),
     ...availableSections.map(sectionShortcut),
-    { keys: "?", description: "show these shortcuts", action: () => $("open-shortcuts").click() },
+    { keys: "?", description: gettext("show these shortcuts"), action: () => $("open-shortcuts").click() },
   ];
 }
 
 function sectionShortcut(section, i) {
-  const description = `go to ${$(`show-${section}`).textContent}`;
+  const description = gettext("go to {section}", { section: $(`show-${section}`).textContent });
   return { keys: String(i + 1), description, action: () => showSection(section) };
 }
 

@@ -1,6 +1,7 @@
 // Elements that all sections of the page use.
 
 import { element } from "./elements.js";
+import { gettext } from "./messages.js";
 
 const BAR_DELAY = 300; // milliseconds
 const MESSAGE_DELAY = 3000; // milliseconds
@@ -24,18 +25,13 @@ export function loadStyle(href) {
       link.addEventListener("error", () => {
         styles.delete(href);
         link.remove();
-        reject(new Error(`${href} can't be loaded`));
+        reject(new Error(gettext("{file} can't be loaded", { file: href })));
       });
     });
     styles.set(href, loaded);
     document.head.append(link);
   }
   return styles.get(href);
-}
-
-// Format a number with separators, such as 1,000.
-export function formatCount(value) {
-  return value.toLocaleString("en");
 }
 
 // Create the progress display of a section: nothing at first, then a thin bar, then a message.
@@ -49,7 +45,7 @@ export function progressIndicator(section, showMessage) {
       const showBar = () => section.classList.add("loading");
       const showSlow = () => {
         messageShown = true;
-        showMessage("Still working. The server is taking longer than usual.");
+        showMessage(gettext("Still working. The server is taking longer than usual."));
       };
       timers = [setTimeout(showBar, BAR_DELAY), setTimeout(showSlow, MESSAGE_DELAY)];
     },

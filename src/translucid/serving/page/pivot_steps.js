@@ -1,6 +1,7 @@
 // Translations through a pivot language: both steps are shown like the translations of two models.
 
-import { languageName, modelFor } from "./languages.js";
+import { modelFor } from "./languages.js";
+import { gettext, languageName } from "./messages.js";
 
 // Return the views of a response of /look for attention_view.js: one, or one for each step through a pivot language. `modelIndex`
 // is 0 for the selected model, 1 for the compared one.
@@ -55,7 +56,7 @@ export function showPivotNote(container, pivot, steps) {
   container.hidden = !pivot;
   if (!pivot) return;
   const pivotText = steps?.[0]?.translation ?? "";
-  const label = `Translated through ${languageName(pivot)}`;
+  const label = gettext("Translated through {language}", { language: languageName(pivot) });
   if (!pivotText) {
     container.replaceChildren(label);
     return;

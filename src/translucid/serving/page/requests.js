@@ -1,6 +1,7 @@
 // Requests to the server: errors, retries and rate limits.
 
 import { showKeyError, withApiKey } from "./api_key.js";
+import { gettext } from "./messages.js";
 
 export const RETRY_DELAY = 3000; // milliseconds until the next attempt to reach the server
 const LONGEST_RETRY_AFTER = 120; // seconds: no new attempt if Retry-After is longer
@@ -22,7 +23,7 @@ export async function readResponse(response) {
     throw serverError(received, content.error);
   } catch (error) {
     if (error.fromServer) throw error;
-    const message = "The server does not respond. The page tries again automatically.";
+    const message = gettext("The server does not respond. The page tries again automatically.");
     throw Object.assign(new Error(message), { retryable: true, retryDelay: RETRY_DELAY });
   }
 }
@@ -31,9 +32,9 @@ function serverError({ status, headers }, apiMessage) {
   const isBusy = status === 429;
   const seconds = isBusy ? Number(headers.get("Retry-After") ?? LONGEST_RETRY_AFTER + 1) : 0;
   const retryable = status >= 500 || (isBusy && seconds <= LONGEST_RETRY_AFTER);
-  const retryNote = seconds && retryable ? ` The page tries again in ${seconds} s.` : "";
+  const retryNote = seconds && retryable ? ` ${gettext("The page tries again in {seconds} s.", { seconds })}` : "";
   const message = asSentence(apiMessage) + retryNote;
-  const text = showKeyError(message) ? "The server requires an API key: see above." : message;
+  const text = showKeyError(message) ? gettext("The server requires an API key: see above.") : message;
   return Object.assign(new Error(text), { fromServer: true, retryable, retryDelay: 1000 * seconds || RETRY_DELAY });
 }
 

@@ -1,12 +1,13 @@
 // A segment of a document as a list item: its source, its translation to edit, and hints.
 
-import { LOW_CONFIDENCE } from "./confidence.js";
+import { formatShare, LOW_CONFIDENCE } from "./confidence.js";
 import { element, svgElement } from "./elements.js";
+import { gettext } from "./messages.js";
 
 const hintResponses = new Map(); // promises by request path, so that each segment's hints are requested once
 const retrievedWords = new WeakMap(); // by button
 const IS_TOUCH = matchMedia("(hover: none)").matches;
-const ORIGINS = { memory: "from the memory", person: "edited by a person" };
+const ORIGINS = { memory: gettext("from the memory"), person: gettext("edited by a person") };
 
 // Create the item. `draft` is the unaccepted edit, if any; `languages` are { source, target } codes.
 export function segmentItem(segment, draft, languages) {
@@ -27,15 +28,24 @@ export function segmentItem(segment, draft, languages) {
     spellcheck: true,
     enterKeyHint: entersLineBreaks(segment) ? "enter" : "next",
   });
-  textarea.setAttribute("aria-label", `translation of ${place}`);
+  textarea.setAttribute("aria-label", gettext("translation of {place}", { place }));
   const actions = element(
     "div",
     { className: "actions" },
-    actionButton("undo", "i-undo", `undo the edit of ${place}`, "Undo your edit (Esc)"),
-    actionButton("accept", "i-accept", `accept the translation of ${place}`, "Accept (Enter)"),
+    actionButton("undo", "i-undo", gettext("undo the edit of {place}", { place }), gettext("Undo your edit (Esc)")),
+    actionButton(
+      "accept",
+      "i-accept",
+      gettext("accept the translation of {place}", { place }),
+      gettext("Accept (Enter)"),
+    ),
   );
   const warnings = element("p", { className: "doubts", textContent: doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
-  const hints = element("div", { className: "hints", role: "group", ariaLabel: "matches from the memory, and terms" });
+  const hints = element("div", {
+    className: "hints",
+    role: "group",
+    ariaLabel: gettext("matches from the memory, and terms"),
+  });
   const problem = element("p", { className: "problem", role: "alert" });
   item.append(segmentInfo(segment), source, textarea, actions, hints, retrievedEntries(segment), warnings, problem);
   return item;
@@ -62,14 +72,21 @@ function retrievedEntries({ retrieved = [] }) {
   const buttons = sources.map((source) => {
     const words = retrieved.filter((word) => word.source === source);
     const strongest = words.reduce((best, word) => (word.share > best.share ? word : best));
-    const title = `up to ${Math.round(100 * strongest.share)} % from “${source}” → “${strongest.target}”`;
+    const title = gettext("up to {share} from “{source}” → “{target}”", {
+      ...strongest,
+      share: formatShare(strongest.share),
+    });
     const button = hintButton(words.map(({ word }) => word).join(" "), title, () => {});
     button.classList.add("retrieved");
     button.setAttribute("aria-haspopup", "dialog");
     retrievedWords.set(button, strongest);
     return button;
   });
-  return element("div", { className: "entries", role: "group", ariaLabel: "words from earlier sentences" }, ...buttons);
+  return element(
+    "div",
+    { className: "entries", role: "group", ariaLabel: gettext("words from earlier sentences") },
+    ...buttons,
+  );
 }
 
 // Return the word that the memory has decided at a button, or undefined.
@@ -81,12 +98,12 @@ export function entryOf(button) {
 function segmentInfo({ number, place, note, confidence, origin, accepted }) {
   const info = element("p", { className: "hint", textContent: `${number + 1} · ${place}`, title: note ?? "" });
   if (confidence !== null) {
-    const title = `confidence ${Math.round(100 * confidence)} %`;
+    const title = gettext("confidence {share}", { share: formatShare(confidence) });
     const thresholds = { min: 0, max: 1, low: LOW_CONFIDENCE, high: LOW_CONFIDENCE, optimum: 1 };
     info.append(" ", element("meter", { value: confidence, ...thresholds, title }));
   }
   if (origin && origin !== "model") info.append(` · ${ORIGINS[origin]}`);
-  if (accepted) info.append(" · accepted");
+  if (accepted) info.append(` · ${gettext("accepted")}`);
   return info;
 }
 
@@ -143,13 +160,17 @@ export function clearHints() {
 }
 
 function matchButton({ percent, source, target, differing, who }, insert) {
-  const differences = differing.map(([here, there]) => `${here || "∅"} here, ${there || "∅"} there`).join("; ");
-  const title = [`“${source}”`, differences, who && `from ${who}`].filter(Boolean).join(" · ");
+  const differences = differing
+    .map(([here, there]) => gettext("{here} here, {there} there", { here: here || "∅", there: there || "∅" }))
+    .join("; ");
+  const title = [`“${source}”`, differences, who && gettext("from {person}", { person: who })]
+    .filter(Boolean)
+    .join(" · ");
   return hintButton(target, title, () => insert(target, true), `${percent}\u00a0%`);
 }
 
 function termButton({ source, target }, insert) {
-  return hintButton(`${source} → ${target}`, "a term and its translation", () => insert(target, false));
+  return hintButton(`${source} → ${target}`, gettext("a term and its translation"), () => insert(target, false));
 }
 
 function hintButton(text, title, onClick, label = "") {

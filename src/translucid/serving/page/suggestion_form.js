@@ -2,10 +2,11 @@
 // user saves or cancels, even if the page translates another text meanwhile.
 
 import { element } from "./elements.js";
+import { gettext } from "./messages.js";
 import { $ } from "./page_elements.js";
 import { postJson } from "./requests.js";
 
-const UNSAVED = "Your edit is not saved. Save or cancel it.";
+const UNSAVED = gettext("Your edit is not saved. Save or cancel it.");
 let isEdited = () => false; // whether the open form differs from the translation that it was opened with
 
 // Set up, if the server accepts suggestions. `getState()` returns { text, translation, from, to }; `onSaved` is called when the
@@ -28,10 +29,14 @@ function openForm({ text, translation, from, to }, onSaved) {
     value: translation,
     lang: to,
     dir: "auto",
-    ariaLabel: "a better translation",
+    ariaLabel: gettext("a better translation"),
   });
-  const save = element("button", { className: "button primary", textContent: "Save", title: "Save (Ctrl Enter)" });
-  const cancel = element("button", { type: "button", className: "quiet", textContent: "Cancel" });
+  const save = element("button", {
+    className: "button primary",
+    textContent: gettext("Save"),
+    title: gettext("Save (Ctrl Enter)"),
+  });
+  const cancel = element("button", { type: "button", className: "quiet", textContent: gettext("Cancel") });
   const subject = element("p", {
     id: "suggestion-subject",
     className: "hint one-line",

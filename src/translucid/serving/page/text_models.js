@@ -1,10 +1,12 @@
 // Models of texts without translation: classifiers with explanations, and language models that continue a text.
 
 import { element } from "./elements.js";
+import { formatNumber, gettext } from "./messages.js";
 import { $, option, progressIndicator } from "./page_elements.js";
 import { automaticRequestDelay, postJson, recordAutomaticRequest } from "./requests.js";
 import { addRovingTabindex } from "./roving.js";
 
+const END = gettext("(end)");
 const TYPING_DELAY = 300; // milliseconds after the last key
 const ALTERNATIVES = 6; // shown for each generated piece
 const SUPPORTING = "37,99,235"; // blue
@@ -95,7 +97,9 @@ function renderWords({ words, label, explanation }, supports) {
   const largest = Math.max(...supports.map(Math.abs), 1e-9);
   $("classified-words").replaceChildren(
     ...words.flatMap(({ word, probability }, i) => {
-      const title = explanation ? supports[i].toFixed(2) : `${label} ${formatPercent(probability)} so far`;
+      const title = explanation
+        ? formatNumber(supports[i], 2)
+        : gettext("{label} {probability} so far", { label, probability: formatPercent(probability) });
       const span = element("span", { textContent: word, title, dir: "auto" });
       const opacity = (0.7 * Math.abs(supports[i] / largest)).toFixed(2);
       span.style.background = `rgba(${supports[i] > 0 ? SUPPORTING : OPPOSING},${opacity})`;
@@ -106,13 +110,18 @@ function renderWords({ words, label, explanation }, supports) {
 
 function classificationNote({ label, explanation }) {
   if (!explanation)
-    return `Word by word: blue where ${label} becomes more probable, orange where it becomes less probable.`;
+    return gettext("Word by word: blue where {label} becomes more probable, orange where it becomes less probable.", {
+      label,
+    });
   const measures = ({ comprehensiveness, sufficiency }) =>
-    `comprehensiveness ${comprehensiveness.toFixed(2)}, sufficiency ${sufficiency.toFixed(2)}`;
+    gettext("comprehensiveness {comprehensiveness}, sufficiency {sufficiency}", {
+      comprehensiveness: formatNumber(comprehensiveness, 2),
+      sufficiency: formatNumber(sufficiency, 2),
+    });
   const { faithfulness, random } = explanation;
-  return (
-    `Blue words support ${explanation.label}, orange words oppose it. ` +
-    `Most important word: ${measures(faithfulness)}; random word: ${measures(random)}.`
+  return gettext(
+    "Blue words support {label}, orange words oppose it. Most important word: {important}; random word: {random}.",
+    { label: explanation.label, important: measures(faithfulness), random: measures(random) },
   );
 }
 
@@ -129,8 +138,8 @@ function generate() {
 // Show the prompt and the generated pieces; pointing at a piece shows its alternatives.
 function renderGeneratedText(response) {
   const pieces = response.pieces.map(({ piece, probability, considered }) => {
-    const text = piece === "</s>" ? "(end)" : asText(piece);
-    const space = /^ \S|^\(end\)/.test(text) ? " " : ""; // the space before a word is not part of its button
+    const text = piece === "</s>" ? END : asText(piece);
+    const space = text === END || /^ \S/.test(text) ? " " : ""; // the space before a word is not part of its button
     const title = formatPercent(probability);
     const button = element("button", { type: "button", className: "word", textContent: text.trim() || "␣", title });
     for (const event of ["mouseenter", "focus"]) {
@@ -160,7 +169,7 @@ function asText(piece) {
 }
 
 function formatPercent(probability) {
-  return `${(100 * probability).toFixed(1)} %`;
+  return `${formatNumber(100 * probability, 1)} %`;
 }
 
 // A list item with a bar for a probability, the number and a text.

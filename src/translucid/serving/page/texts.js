@@ -30,7 +30,8 @@ import {
   selectedModel,
   swapLanguages,
 } from "./languages.js";
-import { $, formatCount, progressIndicator } from "./page_elements.js";
+import { formatNumber, gettext, ngettext } from "./messages.js";
+import { $, progressIndicator } from "./page_elements.js";
 import { showPivotNote, viewsOf, withChosenTranslation } from "./pivot_steps.js";
 import { automaticRequestDelay, postJson, readResponse, recordAutomaticRequest } from "./requests.js";
 import { copyToClipboard, initialState, linkTo, removeLink, storeTabState } from "./storage.js";
@@ -69,7 +70,7 @@ export function initTexts(models, settings) {
   $("source").addEventListener("input", onTyping);
   initSuggestionForm(settings, currentTranslation, () => {
     translate();
-    showActionStatus("Saved in the memory");
+    showActionStatus(gettext("Saved in the memory"));
   });
   $("output").addEventListener("click", ({ target }) => showEntryOf(target));
   $("output").addEventListener("keydown", (event) => {
@@ -128,17 +129,17 @@ export function swap() {
 // Copy the translation, if there is one, to the clipboard.
 export async function copyTranslation() {
   const text = $("translation").textContent;
-  if (text) await copy(text, "Copied");
+  if (text) await copy(text, gettext("Copied"));
 }
 
 // Copy a link that opens the text with its languages, its model and the view of it.
 export async function copyLink() {
-  if ($("source").value.trim()) await copy(linkTo({ ...currentState(), ...currentPlace() }), "Link copied");
+  if ($("source").value.trim()) await copy(linkTo({ ...currentState(), ...currentPlace() }), gettext("Link copied"));
 }
 
 async function copy(text, confirmation) {
   const copied = await copyToClipboard(text);
-  showActionStatus(copied ? confirmation : "This browser does not allow the page to copy.");
+  showActionStatus(copied ? confirmation : gettext("This browser does not allow the page to copy."));
 }
 
 // Translate after a pause in typing, unless only spaces at the end have changed.
@@ -194,8 +195,14 @@ export function translate() {
     showNoTranslation();
   } else if (text.length > maxLength) {
     showNoTranslation();
-    const excess = formatCount(text.length - maxLength);
-    showProblem(new Error(`The text is ${excess} characters over the limit of ${formatCount(maxLength)}.`));
+    const [excess, limit] = [text.length - maxLength, formatNumber(maxLength)];
+    const message = ngettext(
+      "The text is {count} character over the limit of {limit}.",
+      "The text is {count} characters over the limit of {limit}.",
+      excess,
+      { limit },
+    );
+    showProblem(new Error(message));
   } else {
     requestTranslation(latestRequest, text);
   }
@@ -332,7 +339,9 @@ async function translateInParts(requestId, text) {
     origins.push(...appendPart(part, response));
     progress.stop(); // the first part is readable
     showPivotNote($("pivot-note"), selectedModel().pivot);
-    $("status").textContent = `Attention is shown for texts of up to ${INSPECTED_LENGTH} characters.`;
+    $("status").textContent = gettext("Attention is shown for texts of up to {count} characters.", {
+      count: INSPECTED_LENGTH,
+    });
     showOrigin(origins);
     updateLayout();
   }
@@ -383,8 +392,8 @@ function showOrigin(origins) {
   const isFromMemory = (origin) => origin === "memory";
   $("translation-origin").hidden = !origins.some((origin) => isFromMemory(origin) || origin === "mixed");
   $("translation-origin").textContent = origins.every(isFromMemory)
-    ? "From the translation memory"
-    : "Partly from the translation memory";
+    ? gettext("From the translation memory")
+    : gettext("Partly from the translation memory");
 }
 
 // Show the entry of the memory that has decided the word of an element; return whether there is one.
@@ -407,9 +416,11 @@ function showAdapter(adapter) {
   const hasChanged = adapterNumber !== undefined && adapterNumber !== number;
   adapterNumber = number;
   $("adapter-note").hidden = !adapter && !hasChanged;
-  const learned = `The model has learned from corrections (${adapter?.when.slice(0, 16).replace("T", " ")} UTC).`;
-  const state = adapter ? learned : "The model has forgotten what it learned from corrections.";
-  $("adapter-note").textContent = hasChanged ? `New: ${state}` : state;
+  const time = adapter?.when.slice(0, 16).replace("T", " ");
+  const state = adapter
+    ? gettext("The model has learned from corrections ({time} UTC).", { time })
+    : gettext("The model has forgotten what it learned from corrections.");
+  $("adapter-note").textContent = hasChanged ? gettext("New: {state}", { state }) : state;
 }
 
 function showProblem(error) {
@@ -427,7 +438,10 @@ function showActionStatus(text) {
 function updateLayout() {
   const { value: text } = $("source");
   const hasTranslation = Boolean($("translation").textContent);
-  $("character-count").textContent = `${formatCount(text.length)} of ${formatCount(maxLength)}`;
+  $("character-count").textContent = gettext("{length} of {limit}", {
+    length: formatNumber(text.length),
+    limit: formatNumber(maxLength),
+  });
   $("character-count").classList.toggle("over-limit", text.length > maxLength);
   $("clear").hidden = !text;
   $("inspection").hidden = !responses.length;

@@ -1,0 +1,310 @@
+"""The catalogs of the pages' texts: `.po` files with GNU gettext's messages, which pages load as scripts.
+
+The command `python -m translucid.inspection.rendering.message_catalogs` collects the texts of all pages, writes the
+template `pages.pot`, and merges it into the catalogs; with `--check`, it only reports what is missing. Texts are the
+literals in calls of `gettext`, `pgettext`, `ngettext` (messages.js), and the texts in HTML files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+
+from bitext.documents.strings.plural_forms import PluralForms
+from bitext.readers.po import Entry, entries
+from translucid.inspection.rendering.bundling import WEB
+
+CATALOGS = WEB / "languages"
+TEMPLATE = CATALOGS / "pages.pot"
+HTML = ("serving/page/index.html", "interop/web/page.html")
+"""The HTML files of pages that are translated, in the package."""
+LOADER = "language.js"
+"""The script that chooses the language of a page."""
+_ATTRIBUTES = ("aria-label", "title", "placeholder")
+_NOT_TRANSLATED = ("script", "style", "noscript", "kbd", "code", "svg", "title")
+_VOID = ("meta", "link", "input", "br", "path")
+_CALL = re.compile(r"(?<!function )\b(n|p|)gettext\(")
+_COMMENT = re.compile(r"^\s*//.*", re.MULTILINE)
+_LITERAL = re.compile(r"""\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')\s*""")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_UNTRANSLATED = {"Translucid"}
+"""The name of the project."""
+_CONTEXT_END = "\x04"
+_HEADER = """\
+Content-Type: text/plain; charset=UTF-8
+Content-Transfer-Encoding: 8bit
+"""
+
+
+@dataclass
+class Message:
+    """A text of the pages."""
+
+    source: str
+    context: str | None = None
+    plural: str | None = None
+    files: list[str] = field(default_factory=list)
+    """The files with this text, relative to the package."""
+    translations: list[str] = field(default_factory=list)
+    """The forms of a translation, a single one without plurals; empty if there is none."""
+
+    @property
+    def key(self) -> str:
+        """The text with its context, as catalogs on pages have it."""
+        return self.source if self.context is None else self.context + _CONTEXT_END + self.source
+
+    @property
+    def placeholders(self) -> set[str]:
+        """The names in braces."""
+        return set(_PLACEHOLDER.findall(f"{self.source} {self.plural or ''}"))
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the translation."""
+        if not self.translations or not all(self.translations):
+            yield "is not translated"
+        for translation in self.translations:
+            names = set(_PLACEHOLDER.findall(translation))
+            if names - self.placeholders or (self.plural is None and names != self.placeholders):
+                yield f"has other placeholders: {translation}"
+            if re.findall(r"<[^>]*>", translation) != re.findall(r"<[^>]*>", self.source):
+                yield f"has other tags: {translation}"
+
+
+def languages() -> list[str]:
+    """Return the codes of the languages that have a catalog."""
+    return sorted(file.stem for file in CATALOGS.glob("*.po"))
+
+
+@cache
+def page_scripts() -> Mapping[str, str]:
+    """Return what pages in several languages load: by their names, `language.js` and a catalog for each language."""
+    loader = (WEB / LOADER).read_text(encoding="utf-8")
+    scripts = {LOADER: f"globalThis.pageLanguages = {json.dumps(languages())};\n{loader}"}
+    for code in languages():
+        header, messages = read_catalog(CATALOGS / f"{code}.po")
+        scripts[f"languages/{code}.js"] = catalog_script(code, header, messages)
+    return scripts
+
+
+def catalog_script(code: str, header: str, messages: Sequence[Message]) -> str:
+    """Return a catalog as a script: the translated messages, and the plural form of each number below 200."""
+    rule = PluralForms.of(header) or PluralForms.of_language(code)
+    form_of = {number: form for form, numbers in enumerate(rule.numbers) for number in numbers}
+    texts: dict[str, str | list[str]] = {}
+    for message in messages:
+        if message.translations and all(message.translations):
+            texts[message.key] = message.translations if message.plural else message.translations[0]
+    forms = "".join(str(form_of[number]) for number in sorted(form_of))
+    catalog = {"language": code, "forms": forms, "messages": texts}
+    return f"globalThis.pageCatalog = {json.dumps(catalog, ensure_ascii=False, separators=(',', ':'))};\n"
+
+
+def read_catalog(file: Path) -> tuple[str, list[Message]]:
+    """Return the header and the messages of a `.po` file. A translation that is marked as fuzzy is left out.
+
+    Raises:
+        ValueError: a line is invalid.
+    """
+
+    def refuse(number: int, what: str, fix: str, text: str) -> None:
+        raise ValueError(f"{file.name}:{number} {what}: {text.strip()}. {fix}")
+
+    header, messages = "", []
+    for entry in entries(file.read_text(encoding="utf-8").splitlines(keepends=True), refuse):
+        message = _message_of(entry)
+        if message.source:
+            messages.append(message)
+        else:
+            header = entry.forms[0].text
+    return header, messages
+
+
+def _message_of(entry: Entry) -> Message:
+    context = entry.values.get("msgctxt")
+    translations = [] if entry.fuzzy else [entry.forms[form].text for form in sorted(entry.forms)]
+    return Message(entry.source, context.text if context else None, entry.plural, translations=translations)
+
+
+def collect(package: Path) -> list[Message]:
+    """Return the texts of all pages, each once, in the order of the files.
+
+    Raises:
+        ValueError: a call has no literal, or a text has two plurals.
+    """
+    from translucid.models.kinds import extensions
+
+    messages: dict[str, Message] = {}
+
+    def add(message: Message, file: str) -> None:
+        known = messages.setdefault(message.key, message)
+        known.plural = known.plural or message.plural
+        if message.plural not in (None, known.plural):
+            raise ValueError(f"{file}: {message.source!r} has two plurals")
+        if file not in known.files:
+            known.files.append(file)
+
+    for name in HTML:
+        for text in texts_of_html((package / name).read_text(encoding="utf-8")):
+            add(Message(text), name)
+    for script in sorted(package.rglob("*.js")):
+        name = script.relative_to(package).as_posix()
+        for message in messages_of_script(script.read_text(encoding="utf-8"), name):
+            add(message, name)
+    for extension in extensions():
+        labels = [extension.section.label] if extension.section else []
+        labels += [label for label, _ in extension.tabs.tabs.values()] if extension.tabs else []
+        for label in labels:
+            add(Message(label), "models/kinds.py")
+    return list(messages.values())
+
+
+def messages_of_script(text: str, name: str) -> Iterator[Message]:
+    """Yield the messages in the calls of a script.
+
+    Raises:
+        ValueError: an argument is not a literal: a string in quotes, or several with a plus between them.
+    """
+    text = _COMMENT.sub("", text)
+    for call in _CALL.finditer(text):
+        place = f"{name}:{text.count(chr(10), 0, call.start()) + 1}"
+        first, end = _literal(text, call.end(), place)
+        second = None
+        if call[1]:
+            second, end = _literal(text, end + 1, place)
+        if text[end : end + 1] not in (",", ")"):
+            raise ValueError(f"{place}: gettext needs a literal, and values by name in place of templates")
+        yield Message(*((second or "", first) if call[1] == "p" else (first, None, second)))
+
+
+def _literal(text: str, start: int, place: str) -> tuple[str, int]:
+    """Return the string that begins here and the offset after it."""
+    value = ""
+    while match := _LITERAL.match(text, start):
+        quoted = match[1]
+        if quoted.startswith("'"):
+            quoted = '"' + quoted[1:-1].replace('"', '\\"') + '"'
+        value += json.loads(quoted)
+        start = match.end()
+        if text[start : start + 1] != "+":
+            return value, start
+        start += 1
+    raise ValueError(f"{place}: gettext needs a literal, and values by name in place of templates")
+
+
+def texts_of_html(content: str) -> list[str]:
+    """Return the texts of an HTML file with a letter, and those of attributes, as messages.js looks them up."""
+    parser = _Texts(content)
+    parser.feed(content)
+    texts = [" ".join(text.split()) for text in parser.texts]
+    return [text for text in texts if re.search(r"[^\W\d_]", text) and text not in _UNTRANSLATED]
+
+
+class _Texts(HTMLParser):
+    """Collects the texts of an HTML file; an element with the attribute `data-message` is a single one."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self._lines = content.splitlines(keepends=True)
+        self._open: list[tuple[str, bool]] = []
+        """The open elements: their tags, and whether their texts are left out."""
+        self._message: tuple[int, int] | None = None
+        """The number of open elements around the current message, and the offset of its content."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        skips = tag in _NOT_TRANSLATED or attributes.get("translate") == "no" or self._skips()
+        if not skips:
+            self.texts += [attributes[name] or "" for name in _ATTRIBUTES if name in attributes]
+        if "data-message" in attributes and self._message is None:
+            self._message = len(self._open), self._offset() + len(self.get_starttag_text() or "")
+        if tag not in _VOID:
+            self._open.append((tag, skips))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Leave out elements without content: those of icons."""
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop()[0] != tag:
+            pass
+        if self._message and len(self._open) == self._message[0]:
+            self.texts.append("".join(self._lines)[self._message[1] : self._offset()])
+            self._message = None
+
+    def handle_data(self, data: str) -> None:
+        if self._message is None and not self._skips():
+            self.texts.append(data)
+
+    def _skips(self) -> bool:
+        return bool(self._open) and self._open[-1][1]
+
+    def _offset(self) -> int:
+        line, column = self.getpos()
+        return sum(map(len, self._lines[: line - 1])) + column
+
+
+def written(header: str, messages: Sequence[Message], plural_forms: int) -> str:
+    """Return a file in gettext's format."""
+    parts = [_field("msgid", "") + _field("msgstr", header)]
+    for message in messages:
+        part = "".join(f"#: {file}\n" for file in message.files)
+        if message.placeholders:
+            part += "#, python-brace-format\n"
+        if message.context is not None:
+            part += _field("msgctxt", message.context)
+        part += _field("msgid", message.source)
+        if message.plural is None:
+            part += _field("msgstr", (message.translations or [""])[0])
+        else:
+            part += _field("msgid_plural", message.plural)
+            for form in range(plural_forms):
+                part += _field(f"msgstr[{form}]", (message.translations or [""] * plural_forms)[form])
+        parts.append(part)
+    return "\n".join(parts)
+
+
+def _field(keyword: str, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    quoted = [json.dumps(line, ensure_ascii=False) for line in lines] or ['""']
+    return f"{keyword} " + "\n".join(quoted if len(quoted) == 1 else ['""', *quoted]) + "\n"
+
+
+def merged(file: Path, collected: Sequence[Message]) -> str:
+    """Return a catalog with the collected messages and the translations that it has; others are dropped."""
+    header, messages = read_catalog(file)
+    known = {(message.key, message.plural): message.translations for message in messages}
+    rule = PluralForms.of(header) or PluralForms.of_language(file.stem)
+    result = []
+    for message in collected:
+        translations = known.get((message.key, message.plural), [])
+        result.append(Message(message.source, message.context, message.plural, message.files, translations))
+    return written(header, result, rule.nplurals)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Update the template and the catalogs, or check them; return 1 if something is missing."""
+    collected = collect(Path(str(files("translucid"))))
+    contents = {TEMPLATE: written(_HEADER, collected, 2)}
+    contents |= {CATALOGS / f"{code}.po": merged(CATALOGS / f"{code}.po", collected) for code in languages()}
+    problems = []
+    for file, content in contents.items():
+        if "--check" not in arguments:
+            file.write_text(content, encoding="utf-8")
+        elif not file.exists() or file.read_text(encoding="utf-8") != content:
+            problems.append(f"{file.name} is not up to date: make messages")
+    for code in languages():
+        for message in read_catalog(CATALOGS / f"{code}.po")[1]:
+            problems += [f"{code}.po: {message.source!r} {problem}" for problem in message.problems()]
+    print("\n".join(problems) or f"{len(collected)} messages, complete in {', '.join(languages())}")
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

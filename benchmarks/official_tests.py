@@ -3,7 +3,8 @@
 python -m benchmarks.official_tests RUN --data FOLDER --tests multi30k-2016 tatoeba --beam 5
 
 BLEU is for all pairs, and for those of which neither side is in the run's training text, by its seen-sentence index.
-FOLDER has the test sets under the names of `TESTS`; others are left out. The sources of the files:
+With `--memory`, the run retrieves from a memory (`translate --knn`). FOLDER has the test sets under the names of
+`TESTS`; others are left out. The sources of the files:
 
 - tatoeba-test-v2021-08-07 and tico19-test: Helsinki-NLP/OPUS-MT-testsets, `testsets/eng-spa` and others
 - flores200: the files of FLORES-200's devtest part
@@ -120,6 +121,7 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", default=[], help=f"beginnings of names: {', '.join(TESTS)}")
     parser.add_argument("--languages", help="of the run, such as en-es, if it does not know them")
     parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--memory", type=Path, help="retrieve from this memory")
     parser.add_argument("--lines", choices=["sentences", "whole"], default="sentences")
     arguments = parser.parse_args()
     translator = Translator.load(arguments.run, "cpu")
@@ -135,7 +137,11 @@ def main() -> None:
     if index is None:
         raise SystemExit(f"{arguments.run} has no seen-sentence index: train it again")
     parameters = sum(weight.numel() for weight in translator.model.parameters())
-    print(f"{arguments.run}: {parameters / 1e6:.1f} million parameters, beam {arguments.beam}, {arguments.lines}\n")
+    memory = ""
+    if arguments.memory:
+        translator, memory = translator.with_knn(arguments.memory), f", memory {arguments.memory}"
+    described = f"{parameters / 1e6:.1f} million parameters, beam {arguments.beam}, {arguments.lines}{memory}"
+    print(f"{arguments.run}: {described}\n")
     rows, signatures = [], dict[str, None]()
     for name in names:
         try:

@@ -8,6 +8,7 @@ import pytest
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from tests.inspection.conftest import untrained  # noqa: F401 - a fixture
+from translucid.api.translator import Translator
 
 PAIRS = [Pair("I like a book.", "Me gusta el libro."), Pair("She reads a book.", "Ella lee el fútbol.")]
 SOURCE, UNRELATED = "She reads a soccer book.", "Xyz qqq"
@@ -37,6 +38,19 @@ def test_the_command_shows_which_segment_decided_a_word(call, untrained, memory,
     result = call("translate", run, *options, "--knn", "--terms", terms, document)
     assert result.code == 0 and result.out.count("<b>") == 1 and "gusta" in result.out and "{count}" in result.out
     assert result.out != call("translate", run, *options, "--terms", terms, document).out
+
+
+def test_evaluate_scores_what_translate_writes_and_counts_the_sources_of_the_memory(call, untrained, memory, tmp_path):  # noqa: F811
+    run, test, written = untrained("transformer"), tmp_path / "test.tsv", tmp_path / "written"
+    test.write_text(f"{PAIRS[0].source}\t{PAIRS[0].target}\n{SOURCE}\t{PAIRS[1].target}\n{UNRELATED}\tX\n")
+    options = ["--test", test, "--hypotheses", written, "--lines", "whole"]
+    result = call("evaluate", run, *options, "--memory", memory.file)
+    assert result.code == 0 and "1 of 3 sources are in the memory" in " ".join(result.err.split())
+    translator = Translator.load(run, "cpu").with_knn(memory.file)
+    expected = [translator.translate(text).text for text in (PAIRS[0].source, SOURCE, UNRELATED)]
+    assert written.read_text().splitlines() == expected
+    assert call("evaluate", run, *options, "--overwrite").code == 0
+    assert written.read_text().splitlines() != expected
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,8 @@ MOVED = {
 class RetrievalEngine(Engine, Protocol):
     """An engine that retrieves from a memory in the decoder."""
 
+    memory: TranslationMemory
+
     @property
     def torch_engine(self) -> TorchEngine:
         """The PyTorch engine with retrieval."""

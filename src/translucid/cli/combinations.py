@@ -60,14 +60,14 @@ def refuse_together(options: Mapping[str, object]) -> None:
 _FOR_TEXTS = "is for texts, this model reads images"
 _FOR_IMAGES = "is for images, this model reads text"
 _FOR_TRANSLATIONS = "is for translations, this model classifies texts"
-_OF_TRANSLATORS = "--reference", "--by-length", "--lines", "--terms"
+_OF_TRANSLATORS = "--reference", "--by-length", "--lines", "--terms", "--memory"
 _OF_CAPTIONERS = ("--images",)
 _OF_WRITERS = "--hypotheses", "--beam", "--samples", "--ensemble"
 _OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", *INTERVENTIONS, "--context", "--language-piece", "--memory"
 _OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
 UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
     ("evaluate", "--pivot"): {
-        "is for one model, and --pivot takes two steps": ("--gold", "--terms", "--lines separate")
+        "is for one model, and --pivot takes two steps": ("--gold", "--terms", "--lines separate", "--memory")
     },
     ("evaluate", "images"): {_FOR_TEXTS: (*_OF_TRANSLATORS, "--ensemble")},
     ("evaluate", "texts with labels"): {_FOR_TRANSLATIONS: (*_OF_TRANSLATORS, "--beam", *_OF_CAPTIONERS, "--gold")},

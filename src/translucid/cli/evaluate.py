@@ -11,6 +11,7 @@
     translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
 
     translucid evaluate runs/es --test test.tsv --terms terms.tsv --terms-mode inflect
+    translucid evaluate runs/es --test test.tsv --memory train.memory
 
     translucid evaluate runs/many --pivot en --source-language es --target-language fr --test spa-fra.tsv
 
@@ -82,6 +83,9 @@ class Translation(NamedTuple):
     engine: option.Engine = "auto"
     ensemble: option.Ensemble = None
     pivot: option.Pivot = None
+    memory: Annotated[
+        Path | None, Option(metavar="FILE", help="Retrieve from this memory (`translate --memory FILE --knn`).")
+    ] = None
 
 
 class Scoring(NamedTuple):
@@ -137,7 +141,8 @@ def evaluate(
 
     Lines are translated sentence by sentence, as by `translate`, unless --lines whole is given. The perplexity is per
     token of the model's own vocabulary, including end tokens: it compares models that share a tokenizer. With --terms,
-    the use of the terms is counted, with and without terminology constraints.
+    the use of the terms is counted, with and without terminology constraints. With --memory, the perplexity is that of
+    the model without retrieval.
 
     With --pivot, the test set goes from the source of the first step to the target of the second one, and there is no
     perplexity.
@@ -205,6 +210,9 @@ def _evaluate_translations(
     translator = Translator.open(RunFolder(run), configuration, device, engine, others=ensemble)
     if translation.lines == "separate":
         translator = replace(translator, pipeline=replace(translator.pipeline, context=None))
+    if translation.memory:
+        translator = translator.with_knn(translation.memory)
+        _say_what_is_in_the_memory(translator, pairs)
     constrained = None
     if terms.terms:
         constrained = translator.with_terms(terms.terms, inflect=terms.inflect, mode=terms.mode, domain=terms.domain)
@@ -287,6 +295,14 @@ def _pairs(configuration: Configuration, first_step: FirstStep | None, files: li
     return [pair.swapped for pair in pairs] if are_reversed == {True} else list(pairs)
 
 
+def _say_what_is_in_the_memory(translator: Translator, pairs: list[Pair]) -> None:
+    """Print how many of the sources a memory has: their scores say nothing about other texts."""
+    memory = translator.retrieval_engine.memory
+    known = sum(memory.exact(pair.source) is not None for pair in pairs)
+    message = f"{known:,} of {len(pairs):,} sources are in the memory"
+    Console(stderr=True).print(message, style="yellow" if known else None)
+
+
 def _details_json(
     aligned: dict[AlignmentOptions, AlignmentScore], usage: tuple[TermScore, TermScore] | None
 ) -> dict[str, object]:
@@ -319,7 +335,7 @@ def _print_details(
         console.print(alignment_table(aligned, translator.configuration.alignment.of(has_layer)))
 
 
-_ONE_DIRECTION = ("--reference", "--gold", "--terms", "--by-length")
+_ONE_DIRECTION = ("--reference", "--gold", "--terms", "--by-length", "--memory")
 """The options that are for a single direction."""
 
 

@@ -83,7 +83,7 @@ def score(
         texts,
         all_references,
         seconds=seconds,
-        engine=str(translator.engine),
+        engine=str(translator.stages.engine if isinstance(translator, Translator) else translator.engine),
         lines="sentences" if split else "whole",
         forced=forced,
         too_long=too_long,

@@ -8,6 +8,7 @@ import pytest
 from bitext.pair import Pair
 from tests.cli.conftest import call  # noqa: F401 - a fixture
 from translucid import Translator, UserError
+from translucid.data.formality import FORMALITIES
 from translucid.ground.console import Console
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
@@ -71,6 +72,51 @@ def test_jobs_do_not_use_other_matches(call, formality_run, tmp_path):  # noqa: 
         out = tmp_path / f"{formality}.po"
         assert call("translate", formality_run, document, "--output", out, *options).code == 0
         assert ("¿Dónde vives?" in out.read_text(encoding="utf-8")) is is_used
+
+
+@pytest.mark.parametrize("engine", ["ctranslate2", "onnx"])
+def test_all_engines_and_imported_exports_read_the_token(call, translator, formality_run, tmp_path, engine):  # noqa: F811
+    options = translator.configuration.decoding_with({"beam": 1})
+    loaded = [translator, Translator.load(formality_run, "cpu", engine)]
+    if engine == "ctranslate2":
+        exported, run = tmp_path / "exported", tmp_path / "run"
+        assert call("export", formality_run, exported).code == 0
+        languages = "--source-language", "en", "--target-language", "es"
+        assert call("import", exported, run, *languages).code == 0
+        loaded.append(Translator.load(run, "cpu", "torch"))
+    texts = []
+    for choosing in loaded:
+        texts.append([choosing.with_formality(form).translate(TEXTS[0], options).text for form in FORMALITIES])
+    assert all(forms == texts[0] for forms in texts)
+
+
+def test_a_translation_with_the_other_form_of_address_has_a_warning(translator):
+    warnings = {}
+    for form in (None, "formal", "informal"):
+        forced = translator.with_formality(form).with_terms([("sports", "vives")], mode="constrain")
+        translation = forced.translate("It rains. Do you like sports?")
+        assert "vives" in translation.text
+        warnings[form] = [warning for warning in translation.warnings if warning.startswith("form of address")]
+    assert warnings == {None: [], "formal": ["form of address: informal, not formal"], "informal": []}
+
+
+def test_other_commands_take_it(call, formality_run, tmp_path):  # noqa: F811 - a fixture
+    pairs, said = tmp_path / "pairs.tsv", {}
+    pairs.write_text(f"{TEXTS[0]}\tTe gusta.\n", encoding="utf-8")
+    for form in ("formal", "informal"):
+        choice, file = ("--formality", form), tmp_path / f"{form}.txt"
+        result = call("evaluate", formality_run, "--test", pairs, *choice, "--hypotheses", file, "--no-perplexity")
+        assert result.code == 0, result.err
+        compared = call("compare", formality_run, file, "--test", pairs, *choice, "--no-significance", "--json")
+        assert json.loads(compared.out)["equal"] == 1
+        score = call("score", formality_run, pairs, *choice)
+        live = call("live", formality_run, *choice, stdin=TEXTS[0].encode())
+        assert (score.code, live.code) == (0, 0), score.err + live.err
+        said[form] = file.read_text(encoding="utf-8"), score.out, live.out
+    for formal, informal in zip(*said.values(), strict=True):
+        assert formal != informal
+    expected = Translator.load(formality_run, "cpu").with_formality("formal").translate(TEXTS[0])
+    assert said["formal"][0] == f"{expected.text}\n"
 
 
 @pytest.mark.parametrize(("targets", "is_enough"), [(["Vives aquí.", "Llueve."], False), (["Vives.", "Usted."], True)])

@@ -88,6 +88,17 @@ def test_the_search_adds_up_what_forced_decoding_computes(untrained, memory, sha
         assert not torch.allclose(forced, plain, atol=1e-2)
 
 
+def test_segments_of_the_other_form_of_address_are_not_retrieved(formality_run, tmp_path):
+    pairs = [Pair("Do you live?", "¿Vives?"), Pair("Do you live here?", "¿Vive usted aquí?"), Pair("Live.", "Vivir.")]
+    translator = Translator.load(formality_run, "cpu", "torch")
+    with TranslationMemory.open(tmp_path / "my.memory", write=True) as memory:
+        memory.add(pairs, "Ana")
+        for form, missing in ((None, None), ("formal", pairs[0]), ("informal", pairs[1])):
+            choosing = translator.with_formality(form).with_knn(memory, **FAR_AND_WIDE)
+            ids = ids_of(choosing, "Do you live?")[0][0].tolist()
+            assert set(choosing.retrieval_engine.similar(ids)) == {*pairs} - {missing}
+
+
 def test_a_batch_changes_no_translation(translator, memory):
     retrieving = translator.with_knn(memory, **FAR_AND_WIDE)
     sources = [SOURCE, UNRELATED, "I like a soccer book.", f"{SOURCE} {UNRELATED} I like it.", "I like a book."]

@@ -9,6 +9,7 @@ from translucid.serving.catalog import load
 from translucid.serving.memory import ServerMemory
 from translucid.serving.queue import Portion
 from translucid.serving.server_options import ServerOptions
+from translucid.terminology.glossary import Term
 
 from .test_documents import wait_until
 
@@ -52,6 +53,38 @@ def test_our_routes_choose_it(client, translations):
     assert client.post("/translate", json=fields | {"formality": "polite"}).status_code == 400
     (model,) = client.get("/models").json()
     assert model["formality"] == ["es"]
+
+
+@pytest.fixture
+def informal_client(formality_run):
+    """A client for a server with a term that makes translations informal."""
+    options = ServerOptions(hosts=("testserver",))
+    catalog = load([str(formality_run)], "cpu", options, terms=[Term("xylophone", "vives")])
+    with TestClient(create_app(catalog, options)) as client:
+        yield client
+
+
+def test_the_other_form_of_address_is_reported(informal_client):
+    fields, client = {"q": "A xylophone.", "source": "en", "target": "es"}, informal_client
+    for form, is_other in (("formal", True), ("informal", False)):
+        answer = client.post("/translate", json=fields | {"formality": form}).json()
+        assert "vives" in answer["translatedText"] and answer["otherFormality"] is is_other
+    assert "otherFormality" not in client.post("/translate", json=fields).json()
+    request = {"text": "A xylophone.", "target_lang": "ES", "source_lang": "EN"}
+    answer = client.post("/v2/translate", json=request | {"formality": "more"}).json()
+    assert answer["warning"] == "form of address: informal, not formal"
+    assert "warning" not in client.post("/v2/translate", json=request | {"formality": "less"}).json()
+
+
+def test_live_translation_has_it(client, formality_run):
+    start, written = {"source": "en", "target": "es"}, []
+    translator = Translator.load(formality_run, "cpu", "torch")
+    for form in ("formal", "informal"):
+        session = client.post("/live", json=start | {"formality": form}).json()["session"]
+        written.append(client.post(f"/live/{session}", json={"text": TEXT, "finish": True}).json()["text"])
+        expected = translator.with_formality(form).live()
+        assert written[-1] == expected.read(TEXT) + expected.finish()
+    assert written[0] != written[1]
 
 
 def test_documents_have_it(client, translations):

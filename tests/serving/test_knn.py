@@ -106,6 +106,20 @@ def test_an_answer_names_the_entry_of_each_word(server, post):
     assert all(0.05 <= word["share"] <= 1.0001 for word in first) and any(word["changed"] for word in first)
     (sentence,) = post("ana", "/look", q=TEXT).json()["sentences"]
     assert sentence["retrieved"] == first
+    # Positions in HTML count the words of the text without tags; DeepL's API has them on request.
+    (tagged,) = post("ana", "/translate", q=[f"<p>{UNRELATED}.</p><p><b>{TEXT}</b></p>"], format="html").json()[
+        "retrieved"
+    ]
+    words = post("ana", "/translate", q=f"{UNRELATED}.\n{TEXT}").json()["translatedText"].split()
+    assert [word["word"] for word in tagged] == [word["word"] for word in first]
+    assert [words[word["position"]] for word in tagged] == [word["word"] for word in first]
+    headers = {"Authorization": "DeepL-Auth-Key ana-key"}
+    fields = {"text": [TEXT], "source_lang": "EN", "target_lang": "ES"}
+    for further in ({"split_sentences": "0"}, {"tag_handling": "html"}, {}):
+        asked = {**fields, **further, "show_retrieved": True}
+        (row,) = server.post("/v2/translate", json=asked, headers=headers).json()["translations"]
+        assert row["retrieved"] == first
+    assert "retrieved" not in server.post("/v2/translate", json=fields, headers=headers).json()["translations"][0]
     assert "retrieved" not in post("guest", "/translate", q=TEXT).json()
     assert "retrieved" not in post("guest", "/look", q=TEXT).json()["sentences"][0]
 

@@ -77,6 +77,23 @@ def test_standard_output_has_nothing_but_the_protocol(run, tmp_path):
     assert len(lines) >= 3 and all(json.loads(line)["jsonrpc"] == "2.0" for line in lines)
 
 
+def test_a_form_of_address(ask, formality_run, tmp_path):
+    text, file = "Do you like sports?", tmp_path / "a.txt"
+    file.write_text(text, encoding="utf-8")
+    fields = {"text": text, "target": "es", "formality": "formal"}
+    document = {"path": str(file), "target": "es", "formality": "formal", "source": "en"}
+    calls = [
+        ("translate", fields),
+        ("translate_document", document),
+        ("translate", {**fields, "terms": {"sports": "vives"}}),
+    ]
+    first, second, informal = ask(calls, str(formality_run))
+    expected = Translator.load(formality_run).with_formality("formal").translate(text).text
+    assert first.structured_content["translation"] == expected
+    assert not second.is_error and (tmp_path / "a.es.txt").read_text(encoding="utf-8") == expected
+    assert informal.structured_content["warnings"] == ["form of address: informal, not formal"]
+
+
 def test_texts(ask, run):
     two_paragraphs = "I sing.\n\nI like soccer."
     calls = [

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bitext.documents.document import RetrievedWord
 from bitext.words import linked_words, without_invisible
+from translucid.data.formality import formality_warnings
 from translucid.data.text_pipeline import EncodedPair, Piece, translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
@@ -114,6 +115,7 @@ class Translation(NBest):
         out_of_domain_check = translator.loaded.out_of_domain_check(translator.languages, translator.tokenizer)
         for (piece, best), (source, text) in zip(self.parts, self.sentences, strict=True):
             ids, judged = piece.ids[:-1], best.judged
+            warnings += formality_warnings(translator.formality, translator.languages[1], text)
             warnings += quality_checks.about(source, ids, text, best.tokens, judged.log_probability)
             words = without_invisible(source)
             warnings += out_of_domain_check.about(words, ids, judged.tokens, judged.log_probability, words_of_terms)

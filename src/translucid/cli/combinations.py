@@ -60,7 +60,7 @@ def refuse_together(options: Mapping[str, object]) -> None:
 _FOR_TEXTS = "is for texts, this model reads images"
 _FOR_IMAGES = "is for images, this model reads text"
 _FOR_TRANSLATIONS = "is for translations, this model classifies texts"
-_OF_TRANSLATORS = "--reference", "--by-length", "--lines", "--terms", "--memory"
+_OF_TRANSLATORS = "--reference", "--by-length", "--lines", "--terms", "--memory", "--formality"
 _OF_CAPTIONERS = ("--images",)
 _OF_WRITERS = "--hypotheses", "--beam", "--samples", "--ensemble"
 _OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", *INTERVENTIONS, "--context", "--language-piece", "--memory"

@@ -65,6 +65,7 @@ class Translation(NamedTuple):
 
     beam: option.Beam = None
     lines: option.Lines = "sentences"
+    formality: option.Formality = None
     device: option.Device = "auto"
     engine: option.Engine = "auto"
 
@@ -395,6 +396,7 @@ def _output(
     if not system.is_dir():
         return _lines_of(system, len(pairs))
     translator = translator_of(system, languages, translation.device, translation.engine)
+    translator = translator.with_formality(translation.formality)
     options = translator.configuration.decoding_with({"beam": translation.beam})
     return translated(translator, pairs, options, split=translation.lines == "sentences", console=log)
 

@@ -86,6 +86,7 @@ class Translation(NamedTuple):
     memory: Annotated[
         Path | None, Option(metavar="FILE", help="Retrieve from this memory (`translate --memory FILE --knn`).")
     ] = None
+    formality: option.Formality = None
 
 
 class Scoring(NamedTuple):
@@ -208,6 +209,7 @@ def _evaluate_translations(
     links = read_gold(data.gold, pairs) if data.gold else []
     device, engine, ensemble = translation.device, translation.engine, translation.ensemble or ()
     translator = Translator.open(RunFolder(run), configuration, device, engine, others=ensemble)
+    translator = translator.with_formality(translation.formality)
     if translation.lines == "separate":
         translator = replace(translator, pipeline=replace(translator.pipeline, context=None))
     if translation.memory:
@@ -335,7 +337,7 @@ def _print_details(
         console.print(alignment_table(aligned, translator.configuration.alignment.of(has_layer)))
 
 
-_ONE_DIRECTION = ("--reference", "--gold", "--terms", "--by-length", "--memory")
+_ONE_DIRECTION = ("--reference", "--gold", "--terms", "--by-length", "--memory", "--formality")
 """The options that are for a single direction."""
 
 

@@ -175,6 +175,10 @@ Ensemble = Annotated[
 Lines = Annotated[
     Literal["sentences", "whole"], Option("--lines", help="Translate sentence by sentence, or whole lines.")
 ]
+Formality = Annotated[
+    Literal["formal", "informal"] | None,
+    Option(help="Address the reader so, as usted or tú, Sie or du, vous or tu; for a run with data.formality."),
+]
 Context = Annotated[str | None, Option(metavar="TEXT", help="The text before, for a run with document context.")]
 Tokenize = Annotated[
     str | None,

@@ -29,6 +29,7 @@ def score(
     ] = "text",
     source_language: option.SourceLanguage = None,
     target_language: option.TargetLanguage = None,
+    formality: option.Formality = None,
     device: option.Device = "auto",
 ) -> None:
     """Score given translations by forced decoding: one line for each pair, in order.
@@ -59,7 +60,7 @@ def score(
     if contrast and (tokens or len(files) > 1):
         raise UserError("--contrast takes one file and no --tokens", fix="Leave out the others.")
     corpora = [] if contrast else pair_up(files)
-    translator = translator_of(run, (source_language, target_language), device, "torch")
+    translator = translator_of(run, (source_language, target_language), device, "torch").with_formality(formality)
     if contrast:
         _score_contrasts(translator, files[0], output_format)
         return

@@ -90,10 +90,7 @@ class Output(NamedTuple):
     ] = "text"
     nbest: option.Nbest = None
     alignments: Annotated[bool, Option("--alignments", help="Add a tab and the word alignment, as 0-0 1-2.")] = False
-    formality: Annotated[
-        Literal["formal", "informal"] | None,
-        Option(help="Address the reader so, as usted or tú, Sie or du, vous or tu; for a run with data.formality."),
-    ] = None
+    formality: option.Formality = None
 
     @property
     def file(self) -> Path | None:

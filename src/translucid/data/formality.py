@@ -66,6 +66,17 @@ def may_be(formality: Formality | None, language: str | None, text: str) -> bool
     return formality is None or address_of(text, language) not in {*FORMALITIES} - {formality}
 
 
+def formality_warnings(formality: Formality | None, language: str | None, text: str) -> list[str]:
+    """Return a warning if a translation has signs of the other formality, and none of the requested one.
+
+    >>> formality_warnings("formal", "es", "¿Dónde vives?")
+    ['form of address: informal, not formal']
+    """
+    if may_be(formality, language, text):
+        return []
+    return [f"form of address: {address_of(text, language)}, not {formality}"]
+
+
 @lru_cache(64)
 def rules_of(language: str | None) -> Rules | None:
     """Return the rules of a language, if there are any."""

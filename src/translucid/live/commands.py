@@ -78,6 +78,7 @@ class Output(NamedTuple):
     ] = "text"
     line_length: Annotated[int | None, Option(help="Subtitles: the most characters of a line.", min=10)] = None
     reading_speed: Annotated[float | None, Option(help="Subtitles: characters read per second.", min=1)] = None
+    formality: option.Formality = None
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -134,6 +135,7 @@ def live(
         first_step=first_step,
         interventions=interventions.values,
         others=tuple(models.ensemble or ()),
+        formality=output.formality,
         terms=terms.terms,
         inflect_terms=terms.inflect,
         terms_mode=terms.mode,

@@ -9,7 +9,16 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from pydantic import BaseModel, Field
 
 from translucid.live.kinds import PolicyName
-from translucid.serving.requests import Choice, Fields, Flag, LimitedText, ModelName, RequestContext, WholeNumber
+from translucid.serving.requests import (
+    Choice,
+    Fields,
+    Flag,
+    FormalityName,
+    LimitedText,
+    ModelName,
+    RequestContext,
+    WholeNumber,
+)
 
 BEAM = 10
 """The widest beam of a session on a server."""
@@ -50,6 +59,7 @@ class LiveFields(Fields):
     attention: str = Field("", max_length=200, description="the attention that decides, such as decoder.1.cross")
     record: Flag = Field(False, description="return the attention of each decision, too")
     model: ModelName = ""
+    formality: FormalityName = ""
     session: str = Field("", pattern=r"^[\w.-]{0,64}$", description="a name of your choice; a random one by default")
 
     @property

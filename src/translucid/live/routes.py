@@ -93,7 +93,7 @@ class LiveRoutes(Handlers):
         source, target = catalog.usual_codes(fields.source, fields.target)
         if source is None:
             raise ApiError(400, "Invalid request: live translation needs the source language")
-        served = catalog.find(source, target, fields.model or None)
+        served = catalog.addressing(catalog.find(source, target, fields.model or None), fields.formality or None)
         return self.context.live_sessions.open(
             client, fields.session, served, fields.options, records=fields.record, connected=connected
         )

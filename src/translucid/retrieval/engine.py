@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Self
@@ -20,6 +21,7 @@ from bitext.documents.document import RetrievedWord
 from bitext.memory.translation_memory import TranslationMemory
 from bitext.pair import Pair
 from translucid.data.batching import batches, padded
+from translucid.data.formality import may_be
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.pieces import MATCH, TERM
 from translucid.decoding.decoding_options import SearchRequest
@@ -154,11 +156,18 @@ class RetrievalEngine:
                 self._change = change
             if key in self._pairs:
                 return self._pairs[key]
-            matches = self.memory.matches(self._text(ids), MIN_PERCENT, SEGMENTS)
-            pairs = tuple(Pair(match.entry.source, match.entry.target) for match in matches)
+            pairs = tuple(self._matching_pairs(self._text(ids)))
             if self.memory.change == change:  # otherwise they may be those of either state
                 self._pairs[key] = pairs
             return pairs
+
+    def _matching_pairs(self, text: str) -> Iterator[Pair]:
+        """Yield the most similar pairs of a text, without those that address the reader in the other form."""
+        formality, language = self._translator.formality, self._translator.languages[1]
+        matches = self.memory.matches(text, MIN_PERCENT, 2 * SEGMENTS if formality else SEGMENTS)
+        accepted = (match.entry for match in matches if may_be(formality, language, match.entry.target))
+        for entry in islice(accepted, SEGMENTS):
+            yield Pair(entry.source, entry.target)
 
     def words(self, pieces: Sequence[Piece], parts: Sequence[Part]) -> list[RetrievedWord]:
         """Return the words of a translation that retrieval has changed or supported; see `retrieved_words`."""

@@ -36,6 +36,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.documents.document import shortened
 from translucid import __version__
+from translucid.ground import special
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import require_pytorch
@@ -47,9 +48,9 @@ from translucid.serving.texts import (
     TextTranslation,
     detect_sources,
     queue_sentences,
+    request_warnings,
     sentences_of,
     split_texts,
-    term_warnings,
     translate_from_any,
     translate_texts,
     with_terminology,
@@ -65,6 +66,9 @@ Target = Annotated[str, Field(description="The code or the English name of the t
 Source = Annotated[str, Field(description="The code or the English name of the source language; auto detects it.")]
 Terms = Annotated[
     dict[str, str] | None, Field(description="Words or phrases of the text with the translations that must be used.")
+]
+Formality = Annotated[
+    special.Formality, Field(description="How the translation addresses its reader, if the model has learned that.")
 ]
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -99,6 +103,7 @@ class AgentTools:
         source: Source = "auto",
         before: Annotated[str, Field(description="The text before it, which some models read as context.")] = "",
         terms: Terms = None,
+        formality: Formality | None = None,
     ) -> dict[str, Any]:
         """Translate a text with a model on this machine; line breaks, numbers and placeholders stay."""
         self._check_length(text, self.context.options.characters)
@@ -107,10 +112,11 @@ class AgentTools:
         warnings: list[str] = []
 
         async def translate(served: AnyServed, batch: list[str]) -> list[TextTranslation]:
+            served = self.context.catalog.addressing(served, formality)
             served = await run_in_threadpool(with_terminology, served, terms or {})
             with_confidence = served.translator.quality.has_confidence
             (result,) = await translate_texts(task, served, batch, context=before, with_confidence=with_confidence)
-            warnings.extend(await task.run(lambda: term_warnings(served, batch, result.versions[:1])))
+            warnings.extend(await task.run(lambda: request_warnings(served, batch, result.versions[:1])))
             return [result]
 
         ((code, _),), (translation,) = await translate_from_any(
@@ -135,6 +141,7 @@ class AgentTools:
         context: Context[Any, Any],
         source: Source = "auto",
         overwrite: Annotated[bool, Field(description="Replace the new file if it exists already.")] = False,
+        formality: Formality | None = None,
     ) -> dict[str, Any]:
         """Translate a document (Word, PowerPoint, OpenDocument, HTML, Markdown, PO, XLIFF, subtitles ...).
 
@@ -145,7 +152,7 @@ class AgentTools:
         source_code, target_code = self._codes(source, target)
         output_file = file.with_name(f"{file.stem}.{target_code}{file.suffix}")
         _refuse_to_replace(output_file, overwrite)
-        job = await run_in_threadpool(self._submit, file, source_code, target_code)
+        job = await run_in_threadpool(self._submit, file, source_code, target_code, formality)
         try:
             while not job.ended.is_set():
                 await context.report_progress(job.done, job.segments)
@@ -238,10 +245,10 @@ class AgentTools:
         source, target = (codes.get(language.strip().casefold(), language.strip()) for language in (source, target))
         return self.context.catalog.usual_codes(source, target)
 
-    def _submit(self, file: Path, source: str | None, target: str) -> Job:
+    def _submit(self, file: Path, source: str | None, target: str, formality: Formality | None) -> Job:
         try:
             with file.open("rb") as content:
-                return self.jobs.submit(CLIENT, file.name, content, source, target)
+                return self.jobs.submit(CLIENT, file.name, content, source, target, formality=formality)
         except OSError as error:
             raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check its permissions.") from error
 

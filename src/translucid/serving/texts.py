@@ -28,6 +28,7 @@ from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator, complete_alternatives
 from translucid.api.translation import Translation
 from translucid.data.document_context import Source, lines_before
+from translucid.data.formality import formality_warnings
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.ground.errors import UserError
 from translucid.serving.catalog import AnyServed, ServedPivot
@@ -197,12 +198,16 @@ def with_terminology(served: AnyServed, terms: Mapping[str, str]) -> AnyServed:
     return replace(served, translator=served.translator.with_terms(terms.items()))
 
 
-def term_warnings(served: AnyServed, texts: Sequence[str], translations: Sequence[str]) -> list[str]:
-    """Return a warning for each term of a text that its translation lacks; called in the worker pool."""
+def request_warnings(served: AnyServed, texts: Sequence[str], translations: Sequence[str]) -> list[str]:
+    """Return a warning for each term that a translation lacks, and for another form of address than the requested one.
+
+    Called in the worker pool.
+    """
     warnings: list[str] = []
     for text, translation in zip(texts, translations, strict=True):
         between_steps()
         warnings += missing_terms(served.translator.terms, text, translation)
+        warnings += formality_warnings(served.translator.formality, served.target, translation)
     return warnings
 
 
@@ -221,7 +226,8 @@ def translated(served: AnyServed, sources: Iterable[Source[TaggedText]], nbest: 
 def fill(served: AnyServed, documents: Sequence[Document], text_before: str = "") -> list[TextTranslation]:
     """Translate short documents, such as HTML or XML of a request; called in the worker pool.
 
-    `text_before`: the text before each document, for a run with document context.
+    The retrieved words are numbered in the text of each document without markup. `text_before`: the text before each
+    document, for a run with document context.
     """
     sources: list[Source[TaggedText]] = []
     for document in documents:
@@ -233,7 +239,12 @@ def fill(served: AnyServed, documents: Sequence[Document], text_before: str = ""
         document_targets = list(islice(targets, len(document.segments)))
         text = document.filled(dict(enumerate(document_targets))).decode("utf-8-sig")
         confidence = _lowest(target.confidence for target in document_targets)
-        filled.append(TextTranslation([text], confidence, _origin(target.origin for target in document_targets)))
+        retrieved, words = list[RetrievedWord](), 0
+        for target in document_targets:
+            retrieved += [word._replace(position=words + word.position) for word in target.retrieved]
+            words += len(target.marked.text.split())
+        origin = _origin(target.origin for target in document_targets)
+        filled.append(TextTranslation([text], confidence, origin, tuple(retrieved)))
     return filled
 
 
@@ -339,7 +350,7 @@ async def _translate_sentences(
         confidences = await task.run(lambda: _confidences(served.translator, translations))
     retrieved: list[tuple[RetrievedWord, ...]] = [()] * len(translations)
     if served.retrieves:
-        retrieved = await task.run(lambda: list(map(_retrieved, translations)))
+        retrieved = await task.run(lambda: list(map(retrieved_words_of, translations)))
     results = [
         TextTranslation(versions, confidence, retrieved=words)
         for versions, confidence, words in zip(complete, confidences, retrieved, strict=True)
@@ -349,7 +360,8 @@ async def _translate_sentences(
     return results
 
 
-def _retrieved(translation: AnyTranslation) -> tuple[RetrievedWord, ...]:
+def retrieved_words_of(translation: AnyTranslation) -> tuple[RetrievedWord, ...]:
+    """Return the words that the memory has changed or supported; called in the worker pool."""
     between_steps()
     return tuple(translation.retrieved) if isinstance(translation, Translation) else ()
 

@@ -22,6 +22,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 from starlette.concurrency import run_in_threadpool
 
+from bitext.documents.document import RetrievedWord
 from bitext.documents.xml.xml_fragment import Elements
 from bitext.languages import same_language
 from translucid.data.document_context import Source
@@ -45,7 +46,9 @@ from translucid.serving.requests import (
     refused,
 )
 from translucid.serving.texts import (
-    term_warnings,
+    TextTranslation,
+    request_warnings,
+    retrieved_words_of,
     translate_from_any,
     translate_tagged,
     translate_texts,
@@ -176,6 +179,9 @@ class TranslateFields(_TranslationFields, _TextFields):
         True, description="whether the position of text decides which elements separate sentences"
     )
     show_billed_characters: DeepLFlag = False
+    show_retrieved: DeepLFlag = Field(
+        False, description="also list the words that entries of the memory decided (--knn), as /translate does"
+    )
 
     @property
     def elements(self) -> Elements | None:
@@ -507,26 +513,32 @@ class DeepL(Handlers):
         terms = self.terms(fields, task.client, source, target)
         context, warnings = fields.context, set[str]()
 
-        async def translate_batch(served: AnyServed, batch: list[str]) -> list[str]:
+        async def translate_batch(served: AnyServed, batch: list[str]) -> list[TextTranslation]:
             if served.translator.has_formality:
                 served = self.context.catalog.addressing(served, fields.address)
             served = await run_in_threadpool(with_terminology, served, terms)
             if context and not served.translator.context:
                 warnings.add(f"context was not read: the run {served.name} was trained without data.context")
             translations = await self.translated(task, served, batch, fields)
-            if terms:  # an exact match of the server's translation memory comes before the glossary
-                warnings.update(await task.run(lambda: term_warnings(served, batch, translations)))
+            if terms or fields.address:  # an exact match of the server's memory comes before the glossary
+                outputs = [translation.versions[0] for translation in translations]
+                warnings.update(await task.run(lambda: request_warnings(served, batch, outputs)))
             return translations
 
-        languages, translations = await translate_from_any(task, texts, source, target, translate_batch, str)
+        def unchanged(text: str) -> TextTranslation:
+            return TextTranslation([text])
+
+        languages, translations = await translate_from_any(task, texts, source, target, translate_batch, unchanged)
         self.character_counts[task.client] = self.character_counts.get(task.client, 0) + sum(map(len, texts))
         rows = []
         for text, (code, _), translation in zip(texts, languages, translations, strict=True):
-            row: dict[str, Any] = {"detected_source_language": code.upper(), "text": translation}
+            row: dict[str, Any] = {"detected_source_language": code.upper(), "text": translation.versions[0]}
             if fields.show_billed_characters:
                 row["billed_characters"] = len(text)
             if fields.model_type:
                 row["model_type_used"] = fields.model_type.removeprefix("prefer_")
+            if fields.show_retrieved:
+                row["retrieved"] = [word.record() for word in translation.retrieved]
             rows.append(row)
         answer: dict[str, Any] = {"translations": rows}
         if warnings:
@@ -535,22 +547,26 @@ class DeepL(Handlers):
 
     async def translated(
         self, task: RequestTask, served: AnyServed, texts: Sequence[str], fields: TranslateFields
-    ) -> list[str]:
+    ) -> list[TextTranslation]:
         """Translate texts of one language, as `tag_handling` and `split_sentences` say."""
         context = fields.context
         if fields.tag_handling:
-            results = await translate_tagged(task, served, texts, fields.elements, context)
-        elif fields.split_sentences == "0":
+            return await translate_tagged(task, served, texts, fields.elements, context)
+        if fields.split_sentences == "0":
             task.count(served, texts)
             before = (context,) if context and served.translator.context else ()
             sources = [Source(text, before) for text in texts]
             translations = await task.run(lambda: translate(served.translator, sources, split=False))
-            return [translation.text for translation in translations]
-        else:
-            if fields.split_sentences == "nonewlines":
-                texts = [_SPACE.sub(_without_newlines, text) for text in texts]
-            results = await translate_texts(task, served, texts, context=context)
-        return [result.versions[0] for result in results]
+            retrieved: list[tuple[RetrievedWord, ...]] = [()] * len(texts)
+            if served.retrieves:
+                retrieved = await task.run(lambda: list(map(retrieved_words_of, translations)))
+            return [
+                TextTranslation([translation.text], retrieved=words)
+                for translation, words in zip(translations, retrieved, strict=True)
+            ]
+        if fields.split_sentences == "nonewlines":
+            texts = [_SPACE.sub(_without_newlines, text) for text in texts]
+        return await translate_texts(task, served, texts, context=context)
 
     async def languages(self, call: Call[LanguagesFields]) -> JSONResponse:
         """List source or (type=target) target languages."""

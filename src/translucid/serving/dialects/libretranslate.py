@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.documents.document import KINDS
 from bitext.pair import Pair
+from translucid.data.formality import may_be
 from translucid.engines.length_limits import length_warnings
 from translucid.kernels.machine import has_pytorch
 from translucid.models.kinds import page_sections, tasks
@@ -163,6 +164,9 @@ class LibreTranslate(Handlers):
             columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
         if limit:
             columns["tooLong"] = [bool(length_warnings(text.versions[0], limit)) for text in translations]
+        if fields.formality:
+            fits = [may_be(fields.formality, fields.target, text.versions[0]) for text in translations]
+            columns["otherFormality"] = [not fit for fit in fits]
         if any(pivots):
             columns["pivot"] = pivots
         memory = self.context.memory_of(task.client)

@@ -33,7 +33,7 @@ export function initHistory(onOpen) {
   addEventListener("pagehide", storePendingEntry);
 }
 
-// Add a translation { text, translation, from, to, model }, unless another one follows soon.
+// Add a translation { text, translation, from, to, model, formality }, unless another one follows soon.
 export function addToHistory(entry) {
   clearTimeout(storeTimer);
   pendingEntry = entry;
@@ -63,7 +63,7 @@ function isContinuation(latest, entry) {
 }
 
 function samePair(a, b) {
-  return a.from === b.from && a.to === b.to;
+  return a.from === b.from && a.to === b.to && a.formality === b.formality;
 }
 
 function clearHistory(onOpen) {
@@ -80,11 +80,12 @@ function renderHistory(onOpen) {
 }
 
 function historyItem(entry, onOpen) {
-  const { text, translation, from, to } = entry;
+  const { text, translation, from, to, formality } = entry;
+  const choice = formality ? ` (${formality})` : "";
   const button = element(
     "button",
     { type: "button" },
-    element("span", { className: "hint", textContent: `${languageName(from)} → ${languageName(to)}` }),
+    element("span", { className: "hint", textContent: `${languageName(from)} → ${languageName(to)}${choice}` }),
     element("span", { className: "one-line", textContent: text, lang: from, dir: "auto" }),
     element("span", { className: "one-line muted", textContent: translation, lang: to, dir: "auto" }),
   );

@@ -149,9 +149,10 @@ export function applyDetection(detections) {
 }
 
 // Restore the selection of a link or of the history, as far as it is available.
-export function restoreSelection({ from, to, model: name }) {
+export function restoreSelection({ from, to, model: name, formality = "" }) {
   const model = models.find((candidate) => candidate.name === name && canTranslate(candidate, from, to));
   detectedLanguage = null;
+  $("formality").value = ["formal", "informal"].includes(formality) ? formality : "";
   select(from, to, model ?? null);
 }
 

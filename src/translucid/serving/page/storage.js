@@ -1,7 +1,8 @@
 // Data in the browser's storage and in links, and the clipboard. None of it is sent to the server.
 
 const TAB_KEY = "translucid.text";
-const LINKED = ["text", "from", "to", "model", "tab", "sentence", "word", "instead_of", "node"]; // the fields of a link
+// the fields of a link
+const LINKED = ["text", "from", "to", "model", "formality", "tab", "sentence", "word", "instead_of", "node"];
 const DOCUMENTS_KEY = "translucid.documents";
 const DRAFTS_KEY_PREFIX = "translucid.drafts.";
 const MAX_RECENT_DOCUMENTS = 10;

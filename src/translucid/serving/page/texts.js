@@ -170,7 +170,7 @@ function currentInput() {
 // Return the text, languages and model for a link or for the history.
 function currentState() {
   const { name, source, target } = selectedModel();
-  return { text: $("source").value, from: source, to: target, model: name };
+  return { text: $("source").value, from: source, to: target, model: name, ...formalityField(name, target) };
 }
 
 function currentTranslation() {

@@ -269,7 +269,11 @@ def test_many_segments_come_page_by_page(page):
 
 def test_errors_are_reported(page):
     page.get_by_role("button", name="Documents").click()
+    held = []
+    page.route("**/documents", lambda route: held.append(route), times=1)
     page.set_input_files("#document-file", {"name": "a.exe", "mimeType": "x/y", "buffer": b"x"})
+    expect(page.locator("#document-problem")).to_contain_text("Still working")
+    held[0].continue_()
     expect(page.locator("#document-problem")).to_contain_text("no kind")
     page.set_input_files("#document-file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"\xff"})
     expect(page.locator("#document-status")).to_contain_text("UTF-8")

@@ -12,6 +12,7 @@ def test_typing_copying_swapping_and_dialogs(firefox, address):  # noqa: F811
     translation = firefox.wait("document.querySelector('#translation').textContent")
     assert translation
     firefox.wait("!document.querySelector('#inspection').hidden && document.querySelector('#inspection .word') && true")
+    firefox.wait("document.querySelector('#inspection').textContent.includes('soccer')")  # the translation of all of it
     heights = firefox.run(
         "() => [...document.querySelectorAll('.pane')].slice(0, 2).map((one) => one.offsetHeight).join()"
     )

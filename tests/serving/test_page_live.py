@@ -123,10 +123,12 @@ def test_a_text_is_played_word_by_word(page):
     assert page.input_value("#live-text") == text
     heard = page.locator("#live .staircase tbody tr").count()
     assert heard > 5
+    long_text = " ".join([text] * 12)
+    page.fill("#live-text", long_text)
     page.get_by_role("button", name="Play").click()
     page.get_by_role("button", name="Stop").click()
-    assert page.input_value("#live-text") == text  # what was not played is not lost
-    assert page.locator("#live .staircase thead th").count() < 9
+    assert page.input_value("#live-text") == long_text  # what was not played is not lost
+    assert page.locator("#live .staircase thead th").count() < 1 + len(long_text.split())
 
 
 def test_errors_are_shown_and_the_next_text_begins_again(context, address):  # noqa: F811

@@ -44,9 +44,7 @@ let pollTimer;
 let retrieves = false; // whether corrections change the next translations
 let canChangeMemory = false;
 let memoryChanges = 0; // the number of times that the memory was changed here
-const progress = progressIndicator($("documents"), (text) => {
-  $("document-problem").textContent = text;
-});
+const progress = progressIndicator($("documents"), $("document-problem"));
 
 // Set up. `getSelectedModel()` returns the model and the languages to translate with.
 export function initDocuments(settings, getSelectedModel) {

@@ -21,9 +21,7 @@ let selectedTab = "attention";
 let methods = {}; // the server's explanation methods for images
 let latestRequest = 0; // responses to earlier requests are ignored
 let retryTimer;
-const progress = progressIndicator($("images"), (text) => {
-  $("image-problem").textContent = text;
-});
+const progress = progressIndicator($("images"), $("image-problem"));
 
 // Set up. `showSection` shows this section of the page, for an image that is pasted.
 export function initImages(captioners, settings, showSection) {

@@ -34,18 +34,17 @@ export function loadStyle(href) {
   return styles.get(href);
 }
 
-// Create the progress display of a section: nothing at first, then a thin bar, then a message.
+// Create the progress display of a section: nothing at first, then a thin bar, then a message in the element `notice`.
 // Return `start`, which may be called repeatedly, and `stop`, to call when no request is pending.
-export function progressIndicator(section, showMessage) {
+export function progressIndicator(section, notice) {
   let timers = [];
-  let messageShown = false;
+  let message = "";
   return {
     start() {
       if (timers.length) return;
       const showBar = () => section.classList.add("loading");
       const showSlow = () => {
-        messageShown = true;
-        showMessage(gettext("Still working. The server is taking longer than usual."));
+        message = notice.textContent = gettext("Still working. The server is taking longer than usual.");
       };
       timers = [setTimeout(showBar, BAR_DELAY), setTimeout(showSlow, MESSAGE_DELAY)];
     },
@@ -53,8 +52,8 @@ export function progressIndicator(section, showMessage) {
       for (const timer of timers) clearTimeout(timer);
       timers = [];
       section.classList.remove("loading");
-      if (messageShown) showMessage("");
-      messageShown = false;
+      if (message && notice.textContent === message) notice.textContent = ""; // not the error that has replaced it
+      message = "";
     },
   };
 }

@@ -13,7 +13,7 @@ const SUPPORTING = "37,99,235"; // blue
 const OPPOSING = "220,80,20"; // orange
 const latestRequests = { classify: 0, generate: 0 }; // responses to earlier requests are ignored
 let typingTimer;
-const progress = progressIndicator($("text-models"), showMessage);
+const progress = progressIndicator($("text-models"), $("text-models-problem"));
 
 // Set up with classifiers and language models; either list may be empty.
 export function initTextModels(classifiers, languageModels, settings) {

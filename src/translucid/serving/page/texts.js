@@ -52,9 +52,7 @@ let abortController = new AbortController(); // cancels the requests for the cur
 let requestedInput = ""; // that of the last request: if an edit is undone, no new request is needed
 let requestTimer;
 const examplesByModel = new Map();
-const progress = progressIndicator($("texts"), (text) => {
-  $("status").textContent = text;
-});
+const progress = progressIndicator($("texts"), $("status"));
 
 // Set up with the translation models and the server's settings.
 export function initTexts(models, settings) {

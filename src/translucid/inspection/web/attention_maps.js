@@ -1,19 +1,50 @@
 // The kinds of attention maps in a record of inspection/rendering/html.py, and the words along their axes.
 
+import { gettext } from "./messages.js";
+
 export const KIND_LABELS = {
-  cross: "Translation to source",
-  content: "Translation to source, content words only",
-  encoder: "Source to itself",
-  decoder: "Translation to itself",
+  cross: gettext("Translation to source"),
+  content: gettext("Translation to source, content words only"),
+  encoder: gettext("Source to itself"),
+  decoder: gettext("Translation to itself"),
 };
 
 // The quantities that ribbons between source and translation can show, with the kinds of their maps.
 export const RIBBON_METHODS = {
-  weights: { label: "attention weights", kinds: ["cross", "rollout"] },
-  content: { label: "weights, content words only", kinds: ["content"] },
-  norms: { label: "norms of weighted values", kinds: ["norms"] },
-  contributions: { label: "contributions (ALTI+)", kinds: ["contributions"] },
+  weights: { label: gettext("attention weights"), kinds: ["cross", "rollout"] },
+  content: { label: gettext("weights, content words only"), kinds: ["content"] },
+  norms: { label: gettext("norms of weighted values"), kinds: ["norms"] },
+  contributions: { label: gettext("contributions (ALTI+)"), kinds: ["contributions"] },
 };
+
+// The parts of the names that records have of maps, layers and states, in English and in the language of the page.
+const NAME_PARTS = {
+  "all layers and heads": gettext("all layers and heads"),
+  "all layers": gettext("all layers"),
+  "all heads": gettext("all heads"),
+  "flow through all layers (rollout)": gettext("flow through all layers (rollout)"),
+  norms: gettext("norms"),
+  "content words only": gettext("content words only"),
+  contributions: gettext("contributions"),
+  encoder: gettext("encoder"),
+  decoder: gettext("decoder"),
+  embeddings: gettext("embeddings"),
+  "encoder states": gettext("encoder states"),
+  "cross-attention outputs": gettext("cross-attention outputs"),
+  "decoder states": gettext("decoder states"),
+};
+
+// Return an English name of a record, such as "encoder, layer 0, head 1", in the language of the page.
+export function translatedName(name) {
+  return name.split(", ").map(namePart).join(", ");
+}
+
+function namePart(part) {
+  const [, what, number] = /^(layer|head) (\d+)$/.exec(part) ?? [];
+  if (what === "layer") return gettext("layer {number}", { number });
+  if (what === "head") return gettext("head {number}", { number });
+  return NAME_PARTS[part] ?? part;
+}
 
 // Return the words of a map's rows (`down`), which attend, and of its columns (`across`), which are attended to.
 export function axes(record, map) {

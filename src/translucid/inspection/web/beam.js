@@ -13,6 +13,7 @@ import {
   themeColors,
   truncateToWidth,
 } from "./elements.js";
+import { gettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 
 // Pixels
@@ -26,7 +27,7 @@ const MAX_NAME_WIDTH = NODE_WIDTH - 8;
 // options: {
 //   onChoose(tokens, text, isFinished): a node is clicked, with the tokens and the text of its path; without it, nodes are no buttons,
 //   lang: the language code of the hypotheses,
-//   noun: what the model writes, "translation" if not given }
+//   finished: the description of a finished hypothesis }
 // Returns { showSteps(count), svg() }: showSteps shows the tree as it is after so many steps.
 export function showBeam(root, tree, options = {}) {
   const layout = layOut(tree);
@@ -42,14 +43,15 @@ export function showBeam(root, tree, options = {}) {
       height,
       viewBox: `0 0 ${width} ${height}`,
       role: "group",
-      "aria-label": "beam search tree",
+      "aria-label": gettext("beam search tree"),
     },
     ...edges,
     ...nodes,
   );
   const scroll = element("div", { className: "scroll" }, svg);
   // A scrolling region needs a Tab stop; if nodes are buttons, they are the Tab stop.
-  if (!options.onChoose) Object.assign(scroll, { tabIndex: 0, role: "region", ariaLabel: "steps of the beam search" });
+  if (!options.onChoose)
+    Object.assign(scroll, { tabIndex: 0, role: "region", ariaLabel: gettext("steps of the beam search") });
   nodes.forEach((node, i) => {
     if (i === 0) return;
     addDescription(node, i);
@@ -66,15 +68,14 @@ export function showBeam(root, tree, options = {}) {
   }
 
   function describe(i) {
-    description.textContent =
-      i === null ? hint(options.onChoose) : describeNode(tree, i, options.noun ?? "translation");
+    description.textContent = i === null ? hint(options.onChoose) : describeNode(tree, i, options.finished);
   }
 
   function makeButton(node, i) {
     const attributes = {
       role: "button",
       tabindex: i === 1 ? 0 : -1,
-      "aria-label": `continue after ${nodeText(tree, i)}`,
+      "aria-label": gettext("continue after {text}", { text: nodeText(tree, i) }),
     };
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
     const choose = () => {
@@ -149,15 +150,20 @@ function tokenProbability({ nodes }, i) {
 }
 
 function hint(hasButtons) {
-  const text =
-    "Each box is a word piece with its probability; · marks the start of a word. More probable prefixes are higher up.";
-  return hasButtons ? `${text} Choose a box to continue from it.` : text;
+  const text = gettext(
+    "Each box is a word piece with its probability; · marks the start of a word. More probable prefixes are higher up.",
+  );
+  return hasButtons ? `${text} ${gettext("Choose a box to continue from it.")}` : text;
 }
 
-function describeNode(tree, i, noun) {
-  const fates = { kept: "kept", ended: `a finished ${noun}`, dropped: "pruned" };
+function describeNode(tree, i, finished = gettext("a finished translation")) {
+  const fates = { kept: gettext("kept"), ended: finished, dropped: gettext("pruned") };
   const { log_prob, fate } = tree.nodes[i];
-  return `“${isolateText(nodeText(tree, i))}”: log-probability ${formatSigned(log_prob)}, ${fates[fate]}`;
+  return gettext("“{text}”: log-probability {value}, {fate}", {
+    text: isolateText(nodeText(tree, i)),
+    value: formatSigned(log_prob),
+    fate: fates[fate],
+  });
 }
 
 // Return the node to which an arrow key moves from a node: its parent, its most probable child, or the node above or below.
@@ -258,22 +264,24 @@ function treeSvg(root, layout, nodeElements) {
 }
 
 function hypothesisTable({ finished, best }, lang = "") {
-  const headers = ["hypothesis", "log p", "score"].map((textContent) => element("th", { textContent, scope: "col" }));
+  const headers = [gettext("hypothesis"), "log p", gettext("score")].map((textContent) =>
+    element("th", { textContent, scope: "col" }),
+  );
   const rows = finished.map(({ node, text, log_prob, score }) =>
     element(
       "tr",
       { className: node === best ? "best" : "" },
-      element("td", { dir: "auto", lang, textContent: text || "(empty)" }),
+      element("td", { dir: "auto", lang, textContent: text || gettext("(empty)") }),
       element("td", { textContent: formatSigned(log_prob) }),
       element("td", { textContent: formatSigned(score) }),
     ),
   );
   const tableHead = element("thead", {}, element("tr", {}, ...headers));
   const table = element("table", { className: "finished" }, tableHead, element("tbody", {}, ...rows));
-  const title = element("p", { className: "title", textContent: "Finished hypotheses" });
+  const title = element("p", { className: "title", textContent: gettext("Finished hypotheses") });
   const note = element("p", {
     className: "note",
-    textContent: "The highest score wins. The score is the log-probability, normalized by length.",
+    textContent: gettext("The highest score wins. The score is the log-probability, normalized by length."),
   });
   return element("div", {}, title, note, element("div", { className: "scroll" }, table));
 }
@@ -308,7 +316,7 @@ function continuationButton({ next, text, probability: logProbability }, lang) {
     { type: "button", disabled: !text.trim() },
     element("span", { className: "probability", textContent: formatPercent(probability), dir: "ltr" }),
     element("span", { className: "bar-track" }, fill),
-    element("span", { className: "next", textContent: next || "(the end)", dir: "auto", lang }),
+    element("span", { className: "next", textContent: next || gettext("(the end)"), dir: "auto", lang }),
     element("span", { className: "rest", textContent: text, dir: "auto", lang }),
   );
 }

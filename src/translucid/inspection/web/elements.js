@@ -1,5 +1,7 @@
 // Creates HTML and SVG elements, and formats the numbers and texts in them.
 
+import { formatNumber, gettext } from "./messages.js";
+
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const RIGHT_TO_LEFT =
   /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
@@ -30,7 +32,8 @@ export function createBar(className, value, { minimum, maximum }) {
 // Create a switch with an accessible name. onToggle(whether it is on now): the user has clicked it.
 export function createSwitch(ariaLabel, isOn, onToggle) {
   const button = element("button", { type: "button", className: "switch", role: "switch", ariaLabel });
-  const show = (isNowOn) => Object.assign(button, { ariaChecked: isNowOn, textContent: isNowOn ? "on" : "off" });
+  const show = (isNowOn) =>
+    Object.assign(button, { ariaChecked: isNowOn, textContent: isNowOn ? gettext("on") : gettext("off") });
   show(isOn);
   button.addEventListener("click", () => {
     const isNowOn = button.ariaChecked !== "true";
@@ -41,7 +44,7 @@ export function createSwitch(ariaLabel, isOn, onToggle) {
 }
 
 export function createRetryButton(onRetry) {
-  const button = element("button", { type: "button", textContent: "Try again" });
+  const button = element("button", { type: "button", textContent: gettext("Try again") });
   button.addEventListener("click", onRetry);
   return button;
 }
@@ -76,12 +79,12 @@ export function themeColors(container, ...names) {
 }
 
 export function formatPercent(fraction) {
-  return fraction > 0 && fraction < 0.005 ? "< 1 %" : `${Math.round(100 * fraction)} %`;
+  return fraction > 0 && fraction < 0.005 ? `< ${formatNumber(1)} %` : `${formatNumber(Math.round(100 * fraction))} %`;
 }
 
 // Format a number with two decimals and a minus sign, which is as wide as a plus.
 export function formatSigned(value) {
-  return value.toFixed(2).replace("-", "\u2212");
+  return formatNumber(value, 2).replace("-", "\u2212");
 }
 
 // Return the writing direction of words, "rtl" or "ltr", by their first letter.
@@ -90,7 +93,7 @@ export function textDirection(words) {
   return RIGHT_TO_LEFT.test(firstLetter) ? "rtl" : "ltr";
 }
 
-// Isolate right-to-left text, so that it does not reorder the English sentence around it.
+// Isolate right-to-left text, so that it does not reorder the sentence around it.
 export function isolateText(text) {
   return textDirection([text]) === "rtl" ? `\u2068${text}\u2069` : text;
 }

@@ -2,6 +2,7 @@
 
 import { createRetryButton, element, isolateText } from "./elements.js";
 import { createContrastForm, describeOdds, normaliseImportance, showFaithfulness } from "./explanations.js";
+import { gettext } from "./messages.js";
 import { showRibbons } from "./ribbons.js";
 
 // Fill the tab with a choice of methods, a form for contrasts, and the faithfulness of the explanation.
@@ -11,10 +12,12 @@ export function showExplanationTab(inspector) {
   const options = Object.entries(inspector.explanations.methods).map(([value, textContent]) =>
     element("option", { value, textContent }),
   );
-  const methodSelect = element("select", { ariaLabel: "method" }, ...options);
+  const methodSelect = element("select", { ariaLabel: gettext("method") }, ...options);
   const odds = element("p", { className: "note", ariaLive: "polite" });
   const faithfulness = element("div", { className: "faithfulness" });
-  panel.append(element("div", { className: "toolbar" }, element("label", { textContent: "Method " }, methodSelect)));
+  panel.append(
+    element("div", { className: "toolbar" }, element("label", { textContent: `${gettext("Method")} ` }, methodSelect)),
+  );
   if (server.continuations) {
     inspector.contrastForm = createContrastForm({
       words: inspector.wordsWithoutEnd(),
@@ -62,8 +65,7 @@ function findAlternatives(inspector, index) {
 // Show the importances between the words of the sentence. If the explanation is about other words, replace them.
 function showImportance(inspector, explanation, contrast) {
   const { record, view } = inspector;
-  const alternative = contrast ? `instead of “${isolateText(contrast.instead_of)}” ` : "";
-  const captions = { verbs: [`${alternative}depends on`, "matters to"], scaleNote: " of the largest" };
+  const captions = { verbs: explanationVerbs(contrast && isolateText(contrast.instead_of)) };
   const weights = view.explanationWeights(record, explanation);
   if (weights) {
     inspector.wordsView.update({ weights, ...captions });
@@ -76,6 +78,25 @@ function showImportance(inspector, explanation, contrast) {
     });
   }
   if (contrast) inspector.wordsView.highlightBelow(weights ? contrast.word : 0);
+}
+
+// Return the sentences about an explanation, in the form of ATTENTION_VERBS in ribbons.js. `other`: the other word of a contrast.
+function explanationVerbs(other) {
+  const toWords = {
+    hint: gettext("{point} to see what it matters to, in per cent of the largest."),
+    sentence: gettext("{word} matters to {list}"),
+  };
+  if (!other) {
+    const hint = gettext("{point} to see what it depends on, in per cent of the largest.");
+    return [{ hint, sentence: gettext("{word} depends on {list}") }, toWords];
+  }
+  return [
+    {
+      hint: gettext("{point} to see what it depends on instead of “{other}”, in per cent of the largest.", { other }),
+      sentence: gettext("{word} instead of “{other}” depends on {list}", { other }),
+    },
+    toWords,
+  ];
 }
 
 function exportExplanation(inspector, explanation, contrast) {

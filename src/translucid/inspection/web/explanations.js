@@ -4,17 +4,18 @@
 //   faithfulness, random: both { comprehensiveness, sufficiency }, fit, share, contrast: { word, instead_of, log_odds } or nothing }.
 
 import { createBar, element, formatPercent, formatSigned, isolateText } from "./elements.js";
+import { formatNumber, gettext, LANGUAGE, pgettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 
 const MAX_RATIO = 1e6; // larger ratios are not written out
 export const METHODS = {
-  erasure: "erasure: leave out one word at a time",
-  lime: "LIME: a local linear model",
-  gradients: "integrated gradients",
+  erasure: gettext("erasure: leave out one word at a time"),
+  lime: gettext("LIME: a local linear model"),
+  gradients: gettext("integrated gradients"),
 };
 export const IMAGE_METHODS = {
-  erasure: "erasure: leave out one cell at a time",
-  lime: "LIME: a local linear model of patches",
+  erasure: gettext("erasure: leave out one cell at a time"),
+  lime: gettext("LIME: a local linear model of patches"),
   gradients: METHODS.gradients,
 };
 
@@ -68,20 +69,25 @@ export function showFaithfulness(root, explanation) {
       "div",
       {},
       element("p", { textContent: text }),
-      faithfulnessBar("this", "bar-fill", faithfulness[name], scale),
-      faithfulnessBar("random", "bar-fill random", random[name], scale),
+      faithfulnessBar(gettext("this"), "bar-fill", faithfulness[name], scale),
+      faithfulnessBar(gettext("random"), "bar-fill random", random[name], scale),
     ),
   );
   if (scale.minimum < 0) {
-    const effect = isContrast ? "the log-odds rose" : "the word became more probable";
-    parts.push(element("p", { textContent: `Below zero, ${effect}.` }));
+    const note = isContrast
+      ? gettext("Below zero, the log-odds rose.")
+      : gettext("Below zero, the word became more probable.");
+    parts.push(element("p", { textContent: note }));
   }
   if (fit?.length) {
     const meanFit = fit.reduce((sum, value) => sum + value, 0) / fit.length;
     const percentage = Math.round(100 * meanFit);
     parts.push(
       element("p", {
-        textContent: `The linear model explains ${percentage} % of the variance (R² ${meanFit.toFixed(2)}).`,
+        textContent: gettext("The linear model explains {percentage} % of the variance (R² {fit}).", {
+          percentage: formatNumber(percentage),
+          fit: formatNumber(meanFit, 2),
+        }),
       }),
     );
   }
@@ -89,21 +95,28 @@ export function showFaithfulness(root, explanation) {
 }
 
 function measureTexts(share, isContrast) {
-  const mostImportant = share
-    ? `the most important ${formatPercent(share)} of the image`
-    : "the most important source word";
-  const effect = isContrast ? "the log-odds of the two words fall" : "a word's log-probability falls";
-  const removal = `How much ${effect} without ${mostImportant}`;
-  const isolation = `How much ${isContrast ? "they fall" : "it falls"} with only that ${share ? "part" : "word"}`;
+  const part = share
+    ? gettext("the most important {share} of the image", { share: formatPercent(share) })
+    : gettext("the most important source word");
+  const comprehensiveness = isContrast
+    ? gettext("How much the log-odds of the two words fall without {part} (comprehensiveness; high is faithful):", {
+        part,
+      })
+    : gettext("How much a word's log-probability falls without {part} (comprehensiveness; high is faithful):", {
+        part,
+      });
+  const sufficiency = isContrast
+    ? gettext("How much they fall with only {part} (sufficiency; low is faithful):", { part })
+    : gettext("How much it falls with only {part} (sufficiency; low is faithful):", { part });
   return [
-    { name: "comprehensiveness", text: `${removal} (comprehensiveness; high is faithful):` },
-    { name: "sufficiency", text: `${isolation} (sufficiency; low is faithful):` },
+    { name: "comprehensiveness", text: comprehensiveness },
+    { name: "sufficiency", text: sufficiency },
   ];
 }
 
 function faithfulnessBar(label, className, value, scale) {
   const track = createBar(className, value, scale);
-  const number = element("span", { textContent: `${formatSigned(value)} nats` });
+  const number = element("span", { textContent: gettext("{value} nats", { value: formatSigned(value) }) });
   return element("div", { className: "measure" }, element("span", { textContent: label }), track, number);
 }
 
@@ -117,36 +130,45 @@ function faithfulnessBar(label, className, value, scale) {
 // Returns { container, selectWord(index or null), chooseAlternative(text) }.
 export function createContrastForm({ words, lang = "", findAlternatives, hasAllWords = true, onChange }) {
   const wordOptions = words.map((textContent, value) => element("option", { value, textContent }));
-  const allWordsOption = element("option", { value: "", textContent: "all words" });
+  const allWordsOption = element("option", { value: "", textContent: gettext("all words") });
   const wordSelect = element(
     "select",
-    { ariaLabel: "word to explain" },
+    { ariaLabel: gettext("word to explain") },
     ...(hasAllWords ? [allWordsOption] : []),
     ...wordOptions,
   );
   const alternativeInput = element("input", {
     type: "text",
-    ariaLabel: "another word",
+    ariaLabel: gettext("another word"),
     maxLength: 100,
     lang,
     dir: "auto",
     autocomplete: "off",
     spellcheck: false,
   });
-  const alternativeLabel = element("label", { textContent: "and not " }, alternativeInput);
+  const alternativeLabel = element("label", { textContent: `${gettext("and not")} ` }, alternativeInput);
   const form = element(
     "form",
     { className: "toolbar", hidden: true },
     alternativeLabel,
-    element("button", { textContent: "Why not?" }),
+    element("button", { textContent: gettext("Why not?") }),
   );
-  const suggestions = element("div", { className: "suggestions", role: "group", ariaLabel: "likely other words" });
+  const suggestions = element("div", {
+    className: "suggestions",
+    role: "group",
+    ariaLabel: gettext("likely other words"),
+  });
   wordSelect.addEventListener("change", () => selectWord(wordSelect.value === "" ? null : Number(wordSelect.value)));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     chooseAlternative(alternativeInput.value.trim());
   });
-  const toolbar = element("div", { className: "toolbar" }, element("label", { textContent: "Why " }, wordSelect), form);
+  const toolbar = element(
+    "div",
+    { className: "toolbar" },
+    element("label", { textContent: `${pgettext("before a word", "Why")} ` }, wordSelect),
+    form,
+  );
   return { container: element("div", { className: "contrast" }, toolbar, suggestions), selectWord, chooseAlternative };
 
   async function selectWord(index) {
@@ -200,8 +222,9 @@ export function createContrastForm({ words, lang = "", findAlternatives, hasAllW
 export function describeOdds({ target: [word], source, contrast: { instead_of, log_odds } }) {
   const [first, second] = [word, instead_of].map((text) => `“${isolateText(text)}”`);
   const ratio = Math.exp(Math.abs(log_odds));
-  const times = ratio < MAX_RATIO ? ratio.toLocaleString("en", { maximumSignificantDigits: 2 }) : "over a million";
+  const times =
+    ratio < MAX_RATIO ? ratio.toLocaleString(LANGUAGE, { maximumSignificantDigits: 2 }) : gettext("over a million");
   const [likelier, other] = log_odds < 0 ? [second, first] : [first, second];
-  const legend = source ? ` Blue supports ${first}, orange ${second}.` : "";
-  return `Here, ${likelier} is ${times} times as probable as ${other}.${legend}`;
+  const odds = gettext("Here, {likelier} is {times} times as probable as {other}.", { likelier, times, other });
+  return source ? `${odds} ${gettext("Blue supports {first}, orange {second}.", { first, second })}` : odds;
 }

@@ -1,6 +1,7 @@
 // A menu to save a view as PNG, SVG, JSON, PDF or HTML, and to show the Python code that reproduces it.
 
 import { element } from "./elements.js";
+import { gettext } from "./messages.js";
 
 const PNG_SCALE = 2; // pixels of the PNG per CSS pixel
 const COPIED_MILLISECONDS = 1500; // for which the button says "Copied"
@@ -22,10 +23,10 @@ export function showExportMenu(root, /** @type {any} */ { name, svg, data, code,
     ...(html ? { HTML: html } : {}),
   };
   const buttons = Object.entries(formats).map(([format, createBlob]) => saveButton(name, format, createBlob));
-  const label = element("span", { textContent: "Save as" });
+  const label = element("span", { textContent: gettext("Save as") });
   const toolbar = element(
     "div",
-    { className: "toolbar export-formats", role: "group", ariaLabel: "save" },
+    { className: "toolbar export-formats", role: "group", ariaLabel: gettext("save") },
     label,
     ...buttons,
   );
@@ -33,7 +34,11 @@ export function showExportMenu(root, /** @type {any} */ { name, svg, data, code,
 }
 
 function saveButton(name, format, createBlob) {
-  const button = element("button", { type: "button", textContent: format, ariaLabel: `save as ${format}` });
+  const button = element("button", {
+    type: "button",
+    textContent: format,
+    ariaLabel: gettext("save as {format}", { format }),
+  });
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {
@@ -47,11 +52,11 @@ function saveButton(name, format, createBlob) {
 
 function codeDetails(code) {
   const lines = element("pre", { tabIndex: 0 });
-  const copyButton = element("button", { type: "button", textContent: "Copy" });
+  const copyButton = element("button", { type: "button", textContent: gettext("Copy") });
   const details = element(
     "details",
     { className: "code" },
-    element("summary", { textContent: "As code" }),
+    element("summary", { textContent: gettext("As code") }),
     lines,
     copyButton,
   );
@@ -62,12 +67,12 @@ function codeDetails(code) {
     getSelection()?.selectAllChildren(lines); // lets the user copy the code where the page may not write to the clipboard
     try {
       await navigator.clipboard.writeText(lines.textContent);
-      copyButton.textContent = "Copied";
+      copyButton.textContent = gettext("Copied");
     } catch {
-      copyButton.textContent = "Selected";
+      copyButton.textContent = gettext("Selected");
     }
     setTimeout(() => {
-      copyButton.textContent = "Copy";
+      copyButton.textContent = gettext("Copy");
     }, COPIED_MILLISECONDS);
   });
   return details;

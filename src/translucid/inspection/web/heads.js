@@ -1,7 +1,8 @@
 // The attention maps of all layers and heads as thumbnails, and the ablation of heads.
 
-import { RIBBON_METHODS } from "./attention_maps.js";
+import { RIBBON_METHODS, translatedName } from "./attention_maps.js";
 import { createSwitch, element, formatPercent, standaloneSvg, svgElement, themeColors } from "./elements.js";
+import { formatNumber, gettext, ngettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 
 const THUMBNAIL_SIDE = 72; // pixels, in a saved picture
@@ -52,7 +53,12 @@ export function showHeads(root, record, { view, selectedMap, ablatedHeads = new 
 
   function thumbnailButton(map) {
     const canvas = thumbnailCanvas(root, view.thumbnailWeights(map, record));
-    const properties = { type: "button", className: "thumbnail", title: map.name, ariaLabel: map.name };
+    const properties = {
+      type: "button",
+      className: "thumbnail",
+      title: translatedName(map.name),
+      ariaLabel: translatedName(map.name),
+    };
     const button = element("button", properties, canvas, shortName(map));
     button.addEventListener("click", () => {
       press(map);
@@ -64,8 +70,10 @@ export function showHeads(root, record, { view, selectedMap, ablatedHeads = new 
 
   function headSwitch(map, head) {
     const isOn = !ablatedHeads.has(head);
-    const button = createSwitch(`switch of ${map.name}`, isOn, () => onToggle(head));
-    button.title = isOn ? "switch this head off" : "switch this head on";
+    const button = createSwitch(gettext("switch of {name}", { name: translatedName(map.name) }), isOn, () =>
+      onToggle(head),
+    );
+    button.title = isOn ? gettext("switch this head off") : gettext("switch this head on");
     button.dataset.head = head;
     return button;
   }
@@ -84,11 +92,11 @@ function layerRows(record, kind) {
     const ofLayer = maps.filter((map) => map.layer === layer);
     const heads = ofLayer.filter(({ head }) => head !== null);
     const averages = ofLayer.filter(({ head }) => head === null);
-    return { label: `layer ${layer}`, maps: [...heads, ...averages] };
+    return { label: gettext("layer {number}", { number: layer }), maps: [...heads, ...averages] };
   });
   if (kind !== "cross") return rows;
   const overLayers = record.maps.filter((map) => map.layer === null && RIBBON_METHODS.weights.kinds.includes(map.kind));
-  return overLayers.length ? [{ label: "all layers", maps: overLayers }, ...rows] : rows;
+  return overLayers.length ? [{ label: gettext("all layers"), maps: overLayers }, ...rows] : rows;
 }
 
 // Return the name of the head that a map shows, such as decoder.1.cross.head.0; null if the map is an average of several heads.
@@ -102,10 +110,10 @@ export function headName(record, { kind, layer, head }) {
 }
 
 const SHARE_LABELS = {
-  ends: "start and end of the text",
-  punctuation: "punctuation",
-  language: "language tokens",
-  itself: "the word itself",
+  ends: gettext("start and end of the text"),
+  punctuation: gettext("punctuation"),
+  language: gettext("language tokens"),
+  itself: gettext("the word itself"),
 };
 
 // Return where the head of a map looks besides words, as a text, with uniform attention for comparison; none for an average of heads.
@@ -118,14 +126,17 @@ export function describeShares(record, map) {
   const parts = Object.entries(SHARE_LABELS)
     .filter(([share]) => shares[share] || uniform[share])
     .map(([share, label]) => `${label} ${formatPercent(shares[share])} (${formatPercent(uniform[share])})`);
-  const entropy = `entropy ${shares.entropy.toFixed(2)} nats (${uniform.entropy.toFixed(2)})`;
-  return `Attention to ${parts.join(", ")}; ${entropy}. In parentheses: uniform attention.`;
+  return gettext("Attention to {list}; entropy {entropy} nats ({uniform}). In parentheses: uniform attention.", {
+    list: parts.join(", "),
+    entropy: formatNumber(shares.entropy, 2),
+    uniform: formatNumber(uniform.entropy, 2),
+  });
 }
 
 // Return the label below a thumbnail; its layer is named at the beginning of the row.
 function shortName({ kind, head }) {
-  if (kind === "rollout") return "rollout";
-  return head === null ? "mean" : `head ${head}`;
+  if (kind === "rollout") return gettext("rollout");
+  return head === null ? gettext("mean") : gettext("head {number}", { number: head });
 }
 
 function thumbnailCanvas(container, weights) {
@@ -210,19 +221,19 @@ function thumbnailSvg(weights, x, y, color) {
 export function showAblation(root, ablation, { text, lang, onReset }) {
   root.ariaLive = "polite";
   if (!ablation) {
-    const hint = "All heads are on. Switch one off to see how the translation changes.";
+    const hint = gettext("All heads are on. Switch one off to see how the translation changes.");
     root.replaceChildren(element("p", { className: "note", textContent: hint }));
     return;
   }
   const { heads } = ablation;
   const isSame = ablation.text === text;
-  const count = heads.length === 1 ? "1 head is off" : `${heads.length} heads are off`;
-  const effect = isSame ? "The translation stays the same." : "The model writes:";
-  const summary = element("p", {}, element("strong", { textContent: `${count}. ` }), effect);
-  const rows = [translationRow("without them", ablation.text, lang)];
-  if (!isSame) rows.push(translationRow("with all heads", text, lang));
+  const count = ngettext("{count} head is off.", "{count} heads are off.", heads.length);
+  const effect = isSame ? gettext("The translation stays the same.") : gettext("The model writes:");
+  const summary = element("p", {}, element("strong", { textContent: `${count} ` }), effect);
+  const rows = [translationRow(gettext("without them"), ablation.text, lang)];
+  if (!isSame) rows.push(translationRow(gettext("with all heads"), text, lang));
   const table = element("table", { className: "translations" }, element("tbody", {}, ...rows));
-  const resetButton = element("button", { type: "button", textContent: "Switch all on" });
+  const resetButton = element("button", { type: "button", textContent: gettext("Switch all on") });
   resetButton.addEventListener("click", onReset);
   root.replaceChildren(
     summary,
@@ -234,5 +245,5 @@ export function showAblation(root, ablation, { text, lang, onReset }) {
 
 export function translationRow(name, text, lang) {
   const header = element("th", { textContent: name, scope: "row" });
-  return element("tr", {}, header, element("td", { textContent: text || "(empty)", lang, dir: "auto" }));
+  return element("tr", {}, header, element("td", { textContent: text || gettext("(empty)"), lang, dir: "auto" }));
 }

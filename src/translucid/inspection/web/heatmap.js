@@ -1,6 +1,7 @@
 // Heat maps as tables.
 
 import { element, formatPercent, standaloneSvg, svgElement, textDirection, themeColors } from "./elements.js";
+import { gettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 
 const SVG_MARGIN = 12; // pixels
@@ -120,7 +121,12 @@ export function showWeightTable(root, { down, across, weights }) {
   const tableHead = element("thead", {}, element("tr", {}, element("td"), ...columnHeaders));
   const table = element("table", { className: "weight-table" }, tableHead, element("tbody", {}, ...rows));
   // A scrolling region needs a Tab stop, so that the arrow keys can scroll it.
-  const region = { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "table of weights, in per cent" };
+  const region = {
+    className: "scroll",
+    tabIndex: 0,
+    role: "region",
+    ariaLabel: gettext("table of weights, in per cent"),
+  };
   root.replaceChildren(element("div", region, table));
 }
 

@@ -2,6 +2,7 @@
 // has the same colors as that of captions/saliency_overlay.py.
 
 import { element, formatPercent, standaloneSvg, svgElement, themeColors } from "./elements.js";
+import { filled, gettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 import { createWordChips, pointingHint, showHint } from "./word_chips.js";
 
@@ -11,12 +12,16 @@ const [SHADE, MAX_SHADE_OPACITY] = [[10, 14, 24], 0.82];
 const [GLOW, MAX_GLOW_OPACITY] = [[255, 214, 90], 0.12];
 const MIN_REGION_SHARE = 0.1; // regions with less attention are not described
 const MAX_REGIONS = 3; // in a description
-const [ROW_NAMES, COLUMN_NAMES] = [
-  ["top", "", "bottom"],
-  ["left", "", "right"],
+const REGIONS = [
+  [gettext("top left"), gettext("top"), gettext("top right")],
+  [gettext("left"), gettext("middle"), gettext("right")],
+  [gettext("bottom left"), gettext("bottom"), gettext("bottom right")],
 ];
-const DEFAULT_VERB = "attends to";
-const NO_ATTENTION = "This model has no attention: it reads the image as a whole.";
+const DEFAULT_VERB = {
+  sentence: gettext("{word} attends to {list}"),
+  hint: gettext("{point}: the image shows where the model looks."),
+};
+const NO_ATTENTION = gettext("This model has no attention: it reads the image as a whole.");
 
 // Sizes of a saved picture, which has one panel per word.
 const PANEL_SIDE = 150; // pixels of the longer side of an image
@@ -48,7 +53,7 @@ export function showImageAttention(root, content, options = {}) {
   const description = element("p", { className: "description", ariaLive: "polite" });
   const group = element(
     "div",
-    { className: "ribbons caption-words", role: "group", ariaLabel: "words and attention" },
+    { className: "ribbons caption-words", role: "group", ariaLabel: gettext("words and attention") },
     chips.line,
   );
   root.replaceChildren(group, description);
@@ -90,20 +95,22 @@ export function showImageAttention(root, content, options = {}) {
   }
 
   function hint() {
-    if (!words.length) return "The caption is empty.";
-    const shown = verb === DEFAULT_VERB ? "where the model looks" : `what it ${verb}`;
-    const instruction = weights ? `${pointingHint()}: the image shows ${shown}.` : NO_ATTENTION;
-    return `${instruction} The bar under a word shows its probability. ${options.hint ?? ""}`;
+    if (!words.length) return gettext("The caption is empty.");
+    const instruction = weights ? filled(verb.hint, { point: pointingHint() }) : NO_ATTENTION;
+    const legend = gettext("The bar under a word shows its probability.");
+    return [instruction, legend, options.hint].filter(Boolean).join(" ");
   }
 
   function describe(index) {
-    const word = `${content.words[index]} (probability ${formatPercent(content.probabilities[index])})`;
+    const share = formatPercent(content.probabilities[index]);
+    const word = gettext("{word} (probability {share})", { word: content.words[index], share });
     if (!weights) return word;
     const regions = regionShares(weights[index])
       .filter(({ share }) => share >= MIN_REGION_SHARE)
       .slice(0, MAX_REGIONS);
     const list = regions.map(({ name, share }) => `${name} ${formatPercent(share)}`).join(", ");
-    return `${word} ${verb} ${list || "nothing in particular"}`;
+    const values = { word, list: list || gettext("nothing in particular") };
+    return filled(verb.sentence, values);
   }
 }
 
@@ -174,8 +181,7 @@ function regionShares(weights) {
   const shares = new Map();
   weights.forEach((row, r) =>
     row.forEach((weight, c) => {
-      const names = [ROW_NAMES[third(r, weights.length)], COLUMN_NAMES[third(c, row.length)]];
-      const name = names.filter(Boolean).join(" ") || "middle";
+      const name = REGIONS[third(r, weights.length)][third(c, row.length)];
       shares.set(name, (shares.get(name) ?? 0) + weight);
     }),
   );

@@ -7,16 +7,17 @@ import { showExplanationTab } from "./explanation_tab.js";
 import { storedExplanations } from "./explanations.js";
 import { showExportMenu } from "./export_menu.js";
 import { showAttentionTab, showHeadsTab, showLayersTab, showPatchingTab, showStepsTab } from "./inspector_tabs.js";
+import { gettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 import { TRANSLATION_VIEW } from "./translation_view.js";
 
 const TABS = {
-  attention: { label: "Attention", show: showAttentionTab },
-  layers: { label: "Layers", show: showLayersTab },
-  heads: { label: "Heads", show: showHeadsTab },
-  steps: { label: "Steps", show: showStepsTab },
-  why: { label: "Why", show: showExplanationTab },
-  patching: { label: "Patching", show: showPatchingTab },
+  attention: { label: gettext("Attention"), show: showAttentionTab },
+  layers: { label: gettext("Layers"), show: showLayersTab },
+  heads: { label: gettext("Heads"), show: showHeadsTab },
+  steps: { label: gettext("Steps"), show: showStepsTab },
+  why: { label: gettext("Why"), show: showExplanationTab },
+  patching: { label: gettext("Patching"), show: showPatchingTab },
 };
 const WEIGHT_KINDS = RIBBON_METHODS.weights.kinds;
 const MAP_KINDS = {
@@ -24,7 +25,7 @@ const MAP_KINDS = {
   attention: Object.values(RIBBON_METHODS).flatMap(({ kinds }) => kinds),
   heads: [...WEIGHT_KINDS, ...RIBBON_METHODS.content.kinds, "encoder", "decoder"],
 };
-const NO_ATTENTION = "This model has no attention: its decoder sees the source only as one vector.";
+const NO_ATTENTION = gettext("This model has no attention: its decoder sees the source only as one vector.");
 
 // Show an inspector in `root`.
 //
@@ -100,19 +101,19 @@ class Inspector {
   createElements(root) {
     const { sentences } = this.content;
     const sentenceEntries = sentences.map(({ source_text }, i) => ({ key: i, label: `${i + 1}`, title: source_text }));
-    this.sentenceBar = createTabBar("sentences", "sentences", sentenceEntries, (index) => {
+    this.sentenceBar = createTabBar("sentences", gettext("sentences"), sentenceEntries, (index) => {
       this.showSentence(index);
       this.server.onSentenceChange?.(index);
     });
     const tabEntries = this.availableTabs().map((name) => ({ key: name, label: this.tabs[name].label, title: "" }));
-    this.tabBar = createTabBar("views", "views", tabEntries, (name) => {
+    this.tabBar = createTabBar("views", gettext("views"), tabEntries, (name) => {
       this.showTab(name);
       this.server.onTabChange?.(name);
     });
     this.note = element("p", { className: "note" });
     this.wordsContainer = element("div", { className: "sentence-view" });
     this.continuations = element("div", { className: "continuations" });
-    this.panel = element("div", { className: "panel", role: "tabpanel", ariaLabel: "details" });
+    this.panel = element("div", { className: "panel", role: "tabpanel", ariaLabel: gettext("details") });
     this.exportMenu = element("div", { className: "export-menu" });
     const details = element("div", { className: "details" }, this.continuations, this.panel, this.exportMenu);
     const bars = sentences.length > 1 ? [this.sentenceBar.bar, this.tabBar.bar] : [this.tabBar.bar];
@@ -196,8 +197,7 @@ class Inspector {
     const options = { hint: "", onChoose: null };
     if (canChoose) {
       const asksWhy = this.tab === "why" || this.contrastForm;
-      const effect = asksWhy ? "ask why it is there and not another" : "see alternatives";
-      options.hint = `Choose a word of the ${view.noun} to ${effect}.`;
+      options.hint = asksWhy ? view.nouns.askWhy : view.nouns.seeAlternatives;
       options.onChoose = (side, index) => {
         if (side === "below") this.chooseWord(index);
       };
@@ -208,7 +208,8 @@ class Inspector {
       { record, map, languages: this.content.languages, marked },
       options,
     );
-    if (sentence.confidence != null) this.note.textContent = `Confidence: ${formatPercent(sentence.confidence)}.`;
+    if (sentence.confidence != null)
+      this.note.textContent = gettext("Confidence: {share}.", { share: formatPercent(sentence.confidence) });
     this.continuations.replaceChildren();
   }
 
@@ -243,7 +244,9 @@ class Inspector {
     const continuations = await this.request(() => this.server.continuations(sentence, tokens, text));
     if (sentence !== this.sentence || !continuations) return;
     showContinuations(this.continuations, continuations, {
-      title: text ? `Continuations after “${isolateText(text)}”` : "Possible first words",
+      title: text
+        ? gettext("Continuations after “{text}”", { text: isolateText(text) })
+        : gettext("Possible first words"),
       lang: this.content.languages?.[1],
       onChoose: (chosen) => this.server.onChoose(sentence, chosen, word),
     });

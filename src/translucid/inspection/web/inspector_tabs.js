@@ -1,11 +1,12 @@
 // The tabs of the inspector except that of explanations. Each function fills inspector.panel, and sets what the export menu saves.
 
-import { RIBBON_METHODS } from "./attention_maps.js";
+import { RIBBON_METHODS, translatedName } from "./attention_maps.js";
 import { bestText, showBeam } from "./beam.js";
 import { element, formatPercent, isolateText } from "./elements.js";
 import { describeShares, showAblation, showHeads } from "./heads.js";
 import { showWeightTable } from "./heatmap.js";
 import { showLayers } from "./layers.js";
+import { gettext } from "./messages.js";
 import { showPatching } from "./patching.js";
 import { showPlayback } from "./playback.js";
 import { diffWords } from "./word_diff.js";
@@ -17,7 +18,7 @@ export function showAttentionTab(inspector) {
   const methodSelect = createMethodSelect(inspector, method);
   const maps = record.maps.filter(({ kind }) => RIBBON_METHODS[method].kinds.includes(kind));
   const table = element("div");
-  const tableDetails = element("details", {}, element("summary", { textContent: "Table of weights" }), table);
+  const tableDetails = element("details", {}, element("summary", { textContent: gettext("Table of weights") }), table);
   const updateTable = () => {
     if (tableDetails.open) showWeightTable(table, inspector.tableContent());
   };
@@ -26,8 +27,8 @@ export function showAttentionTab(inspector) {
   const toolbar = element(
     "div",
     { className: "toolbar" },
-    element("label", { hidden: methodSelect.length < 2, textContent: "Ribbons " }, methodSelect),
-    element("label", { hidden: maps.length < 2, textContent: "Layer and head " }, mapSelect),
+    element("label", { hidden: methodSelect.length < 2, textContent: `${gettext("Ribbons")} ` }, methodSelect),
+    element("label", { hidden: maps.length < 2, textContent: `${gettext("Layer and head")} ` }, mapSelect),
   );
   panel.append(toolbar, ...(inspector.view.hasTable ? [tableDetails] : []));
   if (map.weights) {
@@ -46,7 +47,7 @@ function createMethodSelect(inspector, method) {
   const findMapOf = (name) => inspector.record.maps.find(({ kind }) => RIBBON_METHODS[name].kinds.includes(kind));
   const names = Object.keys(RIBBON_METHODS).filter((name) => findMapOf(name) || senders[properties[name]]);
   const options = names.map((value) => element("option", { value, textContent: RIBBON_METHODS[value].label }));
-  const select = element("select", { ariaLabel: "what ribbons show" }, ...options);
+  const select = element("select", { ariaLabel: gettext("what ribbons show") }, ...options);
   select.value = method;
   select.addEventListener("change", async () => {
     const property = properties[select.value];
@@ -62,8 +63,8 @@ function createMethodSelect(inspector, method) {
 }
 
 function createMapSelect(inspector, maps, onChange) {
-  const options = maps.map(({ name }, value) => element("option", { value, textContent: name }));
-  const select = element("select", { ariaLabel: "layer and head" }, ...options);
+  const options = maps.map((map, value) => element("option", { value, textContent: translatedName(map.name) }));
+  const select = element("select", { ariaLabel: gettext("layer and head") }, ...options);
   select.value = maps.indexOf(inspector.map);
   select.addEventListener("change", () => {
     inspector.attentionMap = maps[Number(select.value)];
@@ -108,7 +109,7 @@ export async function showHeadsTab(inspector) {
   inspector.map = inspector.findMap(inspector.map);
   inspector.showWords();
   const state = element("div", { className: "ablation" });
-  const title = element("p", { className: "title", textContent: inspector.map.name });
+  const title = element("p", { className: "title", textContent: translatedName(inspector.map.name) });
   const shares = element("p", { className: "note", textContent: describeShares(inspector.record, inspector.map) });
   const [grid, parts] = [element("div"), element("div")];
   panel.replaceChildren(state, title, shares, grid, parts);
@@ -123,7 +124,7 @@ export async function showHeadsTab(inspector) {
     ablatedHeads: new Set(ablatedHeads),
     onSelect: (map) => {
       inspector.map = map;
-      title.textContent = map.name;
+      title.textContent = translatedName(map.name);
       shares.textContent = describeShares(record, map);
       inspector.showWords();
       inspector.showParts(parts);
@@ -213,9 +214,16 @@ export async function showStepsTab(inspector) {
 
 function describeStep({ target, probabilities }, index) {
   const prefix = isolateText(target.slice(0, index).join(" "));
-  const beginning = index ? `after “${prefix}”, the model writes` : "the model starts with";
-  const word = `“${isolateText(target[index])}” (${formatPercent(probabilities[index])})`;
-  return `Step ${index + 1} of ${target.length}: ${beginning} ${word}.`;
+  const values = {
+    number: index + 1,
+    total: target.length,
+    prefix,
+    word: isolateText(target[index]),
+    probability: formatPercent(probabilities[index]),
+  };
+  return index
+    ? gettext("Step {number} of {total}: after “{prefix}”, the model writes “{word}” ({probability}).", values)
+    : gettext("Step {number} of {total}: the model starts with “{word}” ({probability}).", values);
 }
 
 // Return the number of tokens up to the end of the word with this index.
@@ -228,7 +236,9 @@ function showBeamTree(inspector, container) {
   const { tree } = sentence;
   const best = bestText(tree);
   const isOtherText = best !== null && best !== sentence.text.trim();
-  const note = isOtherText ? `This search finds “${isolateText(best)}”, not the text above.` : "";
+  const note = isOtherText
+    ? gettext("This search finds “{text}”, not the text above.", { text: isolateText(best) })
+    : "";
   const treeContainer = element("div");
   container.append(
     element("p", { className: "title", textContent: beamTitle(tree) }),
@@ -242,14 +252,19 @@ function showBeamTree(inspector, container) {
   return showBeam(treeContainer, tree, {
     onChoose: server.continuations ? onChoose : null,
     lang: content.languages?.[1],
-    noun: view.noun,
+    finished: view.nouns.finished,
   });
 }
 
 // `own` is the beam size of the model's own search, which may be larger than that of the tree.
 function beamTitle({ beam, own = beam }) {
-  const note = own > beam ? ` (this model's default is ${own})` : "";
-  return `Beam search keeps the ${beam} most probable prefixes at each step${note}.`;
+  const values = { beam, own };
+  return own > beam
+    ? gettext(
+        "Beam search keeps the {beam} most probable prefixes at each step (this model's default is {own}).",
+        values,
+      )
+    : gettext("Beam search keeps the {beam} most probable prefixes at each step.", values);
 }
 
 // Patching: a comparison with another sentence.

@@ -35,7 +35,8 @@ export function translated(text) {
   return messages[text] || text;
 }
 
-function filled(text, values) {
+// Return a translated text with values in place of the names in braces; other names stay.
+export function filled(text, values) {
   return text.replace(/\{(\w+)\}/g, (placeholder, name) => values[name] ?? placeholder);
 }
 

@@ -1,15 +1,18 @@
 // Activation patching: two sentences side by side, and how much of the difference between their predictions each state carries.
 
+import { translatedName } from "./attention_maps.js";
 import { element, formatSigned, isolateText } from "./elements.js";
 import { showHeatmap } from "./heatmap.js";
+import { gettext } from "./messages.js";
 import { diffWords, markWords } from "./word_diff.js";
 
 const SVG_MARGIN = 12; // pixels around each picture, which stacked pictures share
 const MAX_SENTENCE_LENGTH = 500;
 const MAX_WORD_LENGTH = 100;
-const HINT =
+const HINT = gettext(
   "Each cell shows how much of the difference in log-odds is carried over, in per cent, if the state of this layer at this " +
-  "word comes from the first sentence. 0 is like the second sentence, 100 like the first; orange is below 0.";
+    "word comes from the first sentence. 0 is like the second sentence, 100 like the first; orange is below 0.",
+);
 
 // Show a form for the other sentence, and the result of the comparison; at first, of one with a sentence that the server offers.
 //
@@ -59,19 +62,19 @@ function showForm(root, sentence, { lang, onCompare }) {
   );
   const form = element(
     "form",
-    { className: "patch-form", ariaLabel: "another sentence" },
+    { className: "patch-form", ariaLabel: gettext("another sentence") },
     element(
       "label",
-      { className: "other-sentence", textContent: "Another sentence, which differs in a word " },
+      { className: "other-sentence", textContent: `${gettext("Another sentence, which differs in a word")} ` },
       otherSentence,
     ),
-    element("label", { textContent: "Word of the translation " }, firstWord),
-    element("label", { textContent: "instead of it " }, secondWord),
-    element("button", { textContent: "Compare" }),
+    element("label", { textContent: `${gettext("Word of the translation")} ` }, firstWord),
+    element("label", { textContent: `${gettext("instead of it")} ` }, secondWord),
+    element("button", { textContent: gettext("Compare") }),
   );
   const note = element("p", {
     className: "note",
-    textContent: "If you enter no words, the first difference between the two translations is used.",
+    textContent: gettext("If you enter no words, the first difference between the two translations is used."),
   });
   form.addEventListener("input", () => {
     sentence.patchForm = { other: otherSentence.value, words: [firstWord.value, secondWord.value] };
@@ -92,21 +95,29 @@ function textInput(properties) {
 function showResult(root, result, languages) {
   const { words, prefix, parts, notes } = result;
   const [first, second] = words.map(isolateText);
-  const position = prefix ? `after “${isolateText(prefix)}”` : "as the first word";
+  const values = { first, second, prefix: isolateText(prefix) };
+  const question = prefix
+    ? gettext("“{first}” or “{second}” after “{prefix}”", values)
+    : gettext("“{first}” or “{second}” as the first word", values);
   const blocks = parts.map(({ kind }) =>
-    element("div", {}, element("p", { className: "title", textContent: capitalize(kind) }), element("div")),
+    element(
+      "div",
+      {},
+      element("p", { className: "title", textContent: capitalize(translatedName(kind)) }),
+      element("div"),
+    ),
   );
   root.replaceChildren(
     element("div", { className: "sentence-pair" }, ...sentencePair(result, languages)),
-    element("p", { className: "title", textContent: `“${first}” or “${second}” ${position}` }),
+    element("p", { className: "title", textContent: question }),
     element("p", { className: "note", textContent: HINT }),
     element("div", { className: "columns heatmaps" }, ...blocks),
     ...notes.map((textContent) => element("p", { className: "note", textContent })),
   );
   const heatmaps = parts.map((part, i) =>
     showHeatmap(blocks[i].lastChild, {
-      label: part.kind,
-      rows: part.layers,
+      label: translatedName(part.kind),
+      rows: part.layers.map(translatedName),
       columns: part.words,
       cells: heatmapCells(part),
     }),
@@ -131,7 +142,11 @@ function sentencePair({ clean, other, words, log_odds, translations }, [source =
       element("p", { lang: target, dir: "auto", textContent: translation }),
       element("p", {
         className: "note",
-        textContent: `log-odds of “${first}” against “${second}”: ${formatSigned(logOdds)} nats`,
+        textContent: gettext("log-odds of “{first}” against “{second}”: {value} nats", {
+          first,
+          second,
+          value: formatSigned(logOdds),
+        }),
       }),
     ),
   );
@@ -144,7 +159,7 @@ function heatmapCells({ layers, words, clean_words: cleanWords, carried }) {
   return carried.map((row, l) =>
     row.map((share, w) => {
       const text = `${Math.round(100 * share)}`.replace("-", "\u2212");
-      return { text, value: share, description: `${layers[l]}, ${wordNames[w]}: ${text} %` };
+      return { text, value: share, description: `${translatedName(layers[l])}, ${wordNames[w]}: ${text} %` };
     }),
   );
 }

@@ -1,9 +1,10 @@
 // A slider and a play button for the steps of decoding.
 
 import { element } from "./elements.js";
+import { gettext } from "./messages.js";
 
 const STEP_MILLISECONDS = 1100;
-const [PLAY, PAUSE] = ["▶ Play", "❚❚ Pause"];
+const [PLAY, PAUSE] = [`▶ ${gettext("Play")}`, `❚❚ ${gettext("Pause")}`];
 
 // Show the controls in `root`, starting at a step.
 //
@@ -17,7 +18,13 @@ export function showPlayback(root, count, { onStep, describe, milliseconds = STE
   /** @type {number | undefined} */
   let timer;
   const button = element("button", { type: "button", className: "play-button", textContent: PLAY });
-  const slider = element("input", { type: "range", min: 0, max: count - 1, value: first, ariaLabel: "decoding step" });
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    max: count - 1,
+    value: first,
+    ariaLabel: gettext("decoding step"),
+  });
   const description = element("p", { className: "step-description", ariaLive: "polite" });
   const currentStep = () => Number(slider.value);
   root.replaceChildren(element("div", { className: "toolbar playback" }, button, slider), description);

@@ -4,6 +4,7 @@
 // run from top to bottom.
 
 import { element, formatPercent, isolateText, standaloneSvg, svgElement, themeColors } from "./elements.js";
+import { filled, gettext } from "./messages.js";
 import { layOutRibbons, ribbonPath } from "./ribbon_shapes.js";
 import { addRovingTabindex } from "./roving.js";
 import {
@@ -23,7 +24,21 @@ const [MIN_DESCRIBED_WEIGHT, MAX_DESCRIBED_WORDS] = [0.05, 3];
 const SVG_MARGIN = 12; // pixels
 const CAPTION_HEIGHT = 24; // pixels
 const [BAR_HEIGHT, BAR_PADDING] = [3, 6]; // pixels, in a saved picture
-const DEFAULT_VERBS = ["attends to", "is attended to by"];
+// What a word below does to words above, and the reverse: { sentence, hint: what pointing at a word shows }.
+export const ATTENTION_VERBS = [
+  {
+    sentence: gettext("{word} attends to {list}"),
+    hint: gettext("{point} to see what it attends to, in per cent."),
+  },
+  { sentence: gettext("{word} is attended to by {list}") },
+];
+export const CONTRIBUTION_VERBS = [
+  {
+    sentence: gettext("{word} comes from {list}"),
+    hint: gettext("{point} to see what it comes from, in per cent."),
+  },
+  { sentence: gettext("{word} contributes to {list}") },
+];
 let viewCount = 0; // for unique ids
 
 // Show words with ribbons in `root`.
@@ -33,8 +48,7 @@ let viewCount = 0; // for unique ids
 //   weights: [below][above],
 //   probabilities: of the words below, or null,
 //   languages: the language codes of the lines above and below,
-//   verbs: [what a word below does to one above, the same in the passive voice],
-//   scaleNote: what follows "in per cent" in the hint,
+//   verbs: in the form of ATTENTION_VERBS,
 //   marked: { above: Set, below: Set } of the indices of words with a frame, or null,
 //   unknown: { above, below }, the indices of words with unknown characters,
 //   contextCount: { above, below }, how many of the first words belong to previous sentences,
@@ -50,7 +64,7 @@ export function showRibbons(root, content, options = {}) {
 }
 
 class RibbonView {
-  verbs = DEFAULT_VERBS;
+  verbs = ATTENTION_VERBS;
 
   constructor(root, content, options) {
     this.content = content;
@@ -98,10 +112,9 @@ class RibbonView {
     this.highlight(null);
   }
 
-  setWeights({ weights, verbs = DEFAULT_VERBS, scaleNote = "" }) {
+  setWeights({ weights, verbs = ATTENTION_VERBS }) {
     this.weights = weights;
     this.verbs = verbs;
-    this.scaleNote = scaleNote;
   }
 
   createLines() {
@@ -135,7 +148,7 @@ class RibbonView {
     const { lines, gaps } = this;
     const hasPrefix = Boolean(lines.prefix);
     const className = hasPrefix ? "ribbons with-prefix" : "ribbons";
-    const box = element("div", { className, role: "group", ariaLabel: "words and attention" });
+    const box = element("div", { className, role: "group", ariaLabel: gettext("words and attention") });
     box.setAttribute("aria-describedby", this.description.id);
     box.append(lines.above.line, gaps.above, lines.below.line);
     if (hasPrefix) box.append(gaps.prefix, lines.prefix.line);
@@ -201,14 +214,15 @@ class RibbonView {
     const { probabilities, sourceShares } = this.content;
     let legend = "";
     if (sourceShares) {
-      legend =
+      legend = gettext(
         "Blue ribbons come from the source, orange ones from the translation so far. " +
-        "Under each word: the part that comes from the source. ";
+          "Under each word: the part that comes from the source.",
+      );
     } else if (probabilities) {
-      legend = "The bar under a word shows its probability. ";
+      legend = gettext("The bar under a word shows its probability.");
     }
-    const instruction = `${pointingHint()} to see what it ${this.verbs[0]}, in per cent${this.scaleNote}.`;
-    showHint(this.description, `${instruction} ${legend}${this.options.hint ?? ""}`);
+    const instruction = filled(this.verbs[0].hint, { point: pointingHint() });
+    showHint(this.description, [instruction, legend, this.options.hint].filter(Boolean).join(" "));
   }
 
   // Return a sentence about a word and the words of its largest weights.
@@ -224,16 +238,21 @@ class RibbonView {
     const label = SPECIAL_TOKEN_LABELS[text] ?? unknownLabel;
     const word = label ? `${text} (${label})` : text;
     const isBelow = side === "below";
-    const probability = isBelow && probabilities ? ` (probability ${formatPercent(probabilities[i])})` : "";
-    const sourceShare =
-      isBelow && sourceShares ? `; from the source ${formatShare(sourceShares[i], "an undefined part")}` : "";
-    const verb = this.verbs[isBelow ? 0 : 1];
-    return `${word}${probability} ${verb} ${list || "nothing in particular"}${sourceShare}`;
+    const named =
+      isBelow && probabilities
+        ? gettext("{word} (probability {share})", { word, share: formatPercent(probabilities[i]) })
+        : word;
+    const values = { word: named, list: list || gettext("nothing in particular") };
+    const sentence = filled(this.verbs[isBelow ? 0 : 1].sentence, values);
+    if (!isBelow || !sourceShares) return sentence;
+    const share = formatShare(sourceShares[i], gettext("an undefined part"));
+    return gettext("{sentence}; from the source {share}", { sentence, share });
   }
 
   describeConnection({ side, i, weight }) {
-    const note = side === "prefix" ? " (translation so far)" : "";
-    return `${isolateText(this.texts[side][i])}${note} ${formatPercent(weight)}`;
+    const word = isolateText(this.texts[side][i]);
+    const named = side === "prefix" ? gettext("{word} (translation so far)", { word }) : word;
+    return `${named} ${formatPercent(weight)}`;
   }
 
   // Choose the direction of the lines by whether they fit, and draw the ribbons.

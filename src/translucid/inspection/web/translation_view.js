@@ -1,7 +1,7 @@
 // How the inspector shows a translation: as ribbons between its words and those of the source.
 //
 // A view, such as this one or that of captions, is {
-//   noun: what the model writes,
+//   nouns: sentences about what the model writes,
 //   kindLabels: labels of the kinds of attention,
 //   hasTable: whether maps can be shown as tables,
 //   axes(record, map): the words along the axes of a map,
@@ -12,11 +12,17 @@
 
 import { axes, hasPrefixContributions, KIND_LABELS, visibleColumns } from "./attention_maps.js";
 import { explanationWeights } from "./explanations.js";
+import { gettext } from "./messages.js";
 import { beamCode, explanationCode, headsCode, layersCode, mapCode, patchCode } from "./python_code.js";
-import { showRibbons } from "./ribbons.js";
+import { CONTRIBUTION_VERBS, showRibbons } from "./ribbons.js";
 
+const NOUNS = {
+  finished: gettext("a finished translation"),
+  seeAlternatives: gettext("Choose a word of the translation to see alternatives."),
+  askWhy: gettext("Choose a word of the translation to ask why it is there and not another."),
+};
 export const TRANSLATION_VIEW = {
-  noun: "translation",
+  nouns: NOUNS,
   kindLabels: KIND_LABELS,
   hasTable: true,
   axes,
@@ -57,7 +63,7 @@ function showWords(root, { record, map, languages, marked }, options) {
     },
     caption: map.kind === "content" ? KIND_LABELS.content : "",
   };
-  if (map.kind === "contributions") content.verbs = ["comes from", "contributes to"];
+  if (map.kind === "contributions") content.verbs = CONTRIBUTION_VERBS;
   if (hasPrefixContributions(record, map)) {
     content.prefix = { words: record.fed, weights: record.prefix };
     content.sourceShares = record.source_contributions;

@@ -1,11 +1,16 @@
 // The words of a text as a line of buttons, each with a bar for the model's probability of the word.
 
 import { element, textDirection } from "./elements.js";
+import { gettext } from "./messages.js";
 
 export const LOW_PROBABILITY = 0.3; // words with a lower probability are underlined
-export const UNKNOWN_LABEL = "unknown characters";
-export const SPECIAL_TOKEN_LABELS = { "</s>": "end of text", "<s>": "start of text", "<unk>": UNKNOWN_LABEL };
-const CONTEXT_LABEL = "previous sentence";
+export const UNKNOWN_LABEL = gettext("unknown characters");
+export const SPECIAL_TOKEN_LABELS = {
+  "</s>": gettext("end of text"),
+  "<s>": gettext("start of text"),
+  "<unk>": UNKNOWN_LABEL,
+};
+const CONTEXT_LABEL = gettext("previous sentence");
 
 // Create the buttons of one line of words.
 //
@@ -74,8 +79,8 @@ function showStep(words, index) {
 // Return what the user does to see more about a word, for mouse or touch screen.
 export function pointingHint() {
   return matchMedia("(hover: none)").matches
-    ? "Tap a word"
-    : "Point at a word, or move to it with Tab and the arrow keys";
+    ? gettext("Tap a word")
+    : gettext("Point at a word, or move to it with Tab and the arrow keys");
 }
 
 // Show a hint, and reserve its height. The hint is longer than the description of a word that replaces it: without the reserved

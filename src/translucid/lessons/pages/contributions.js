@@ -1,8 +1,9 @@
 // Lesson 10: contributions to one sublayer by hand, then of the source and the target prefix in a translation model.
+
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { argmax, sum } from "./linear_algebra.js";
-import { showRibbons } from "./ribbons.js";
+import { ATTENTION_VERBS, CONTRIBUTION_VERBS, showRibbons } from "./ribbons.js";
 import {
   bar,
   choice,
@@ -71,10 +72,10 @@ export function contributionsFigure(container) {
     if (measure.value === "contributions") {
       const weights = sentence.contributions.map((row, t) => [...row, ...sentence.prefix[t]]);
       const above = [...source, ...sentence.fed.map(formatPrefixPiece)];
-      showRibbons(ribbons, { ...options, above, weights, verbs: ["comes from", "contributes to"] });
+      showRibbons(ribbons, { ...options, above, weights, verbs: CONTRIBUTION_VERBS });
     } else {
       const weights = sentence[measure.value];
-      showRibbons(ribbons, { ...options, above: source, weights, verbs: ["attends to", "is attended to by"] });
+      showRibbons(ribbons, { ...options, above: source, weights, verbs: ATTENTION_VERBS });
     }
   }
 

@@ -1,8 +1,9 @@
 // Lesson 6: thumbnails of the attention of all heads, one head as ribbons, and the probabilities without that head.
+
 import { el, svg } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { sum } from "./linear_algebra.js";
-import { showRibbons } from "./ribbons.js";
+import { ATTENTION_VERBS, showRibbons } from "./ribbons.js";
 import { choice, gridCell, gridHeader, gridRow, gridTable, hint } from "./widgets.js";
 
 const ATTENTIONS = [
@@ -70,7 +71,7 @@ export function headsFigure(container) {
       below: queries.map(formatPiece),
       weights,
       probabilities: null,
-      verbs: ["attends to", "is attended to by"],
+      verbs: ATTENTION_VERBS,
     });
     ablation.replaceChildren(...ablationResults(sentence, sentence.without[name][head]));
   }

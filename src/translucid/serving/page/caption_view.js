@@ -8,7 +8,11 @@ import { $ } from "./page_elements.js";
 
 // A view for the inspector, in the form that translation_view.js describes.
 export const CAPTION_VIEW = {
-  noun: "caption",
+  nouns: {
+    finished: gettext("a finished caption"),
+    seeAlternatives: gettext("Choose a word of the caption to see alternatives."),
+    askWhy: gettext("Choose a word of the caption to ask why it is there and not another."),
+  },
   kindLabels: { cross: gettext("Caption to image") },
   hasTable: false,
   axes: ({ target, grid }) => ({ down: target, grid }),

@@ -28,6 +28,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.rendering.bundling import WEB, bundle
 from translucid.inspection.rendering.html import document
+from translucid.inspection.rendering.message_catalogs import LOADER, page_scripts
 from translucid.interop.pieces import pieces_of
 from translucid.layers.quantized import quantized, row_scales
 from translucid.models.model_options import Choices, RecurrentOptions, TransformerOptions, unknown_option
@@ -96,6 +97,9 @@ def export_web(
         (folder / "engine").mkdir()
         for script in ENGINE:
             write_atomically(folder / "engine" / script, (PAGE / "engine" / script).read_bytes())
+        (folder / "languages").mkdir()
+        for script, text in page_scripts().items():
+            write_atomically(folder / script, text.encode())
         write_atomically(folder / "page.js", bundle("page.js", [PAGE, WEB]).encode())
         write_atomically(folder / MARKER[0], f"const MODEL = {json.dumps(record, ensure_ascii=False)};\n".encode())
         write_atomically(folder / "index.html", _page(record["language_names"]).encode())
@@ -221,6 +225,7 @@ def _page(language_names: list[str]) -> str:
     style = "".join(path.read_text(encoding="utf-8") for path in STYLES[1:])
     scripts = [f"engine/{name}" for name in ENGINE] + [MARKER[0], "page.js"]
     body = (PAGE / "page.html").read_text(encoding="utf-8")
-    body += "".join(f'<script src="{script}"></script>\n' for script in scripts)
+    body += f'<script src="{LOADER}"></script>\n'
+    body += "".join(f'<script defer src="{script}"></script>\n' for script in scripts)  # after the catalog
     pair = " to ".join(filter(None, language_names))
     return document(f"Translate {escape(pair)}".strip(), style, body)

@@ -3,6 +3,7 @@
 // model.js defines MODEL; the scripts in engine/ define WebTranslator and UNKNOWN.
 
 import { showInspector } from "./inspector.js";
+import { createLanguageMenu, formatNumber, gettext, LANGUAGE, languageName, translatePage } from "./messages.js";
 import { showPass } from "./pass.js";
 import { createRecord, createSearchTree } from "./record.js";
 
@@ -18,6 +19,8 @@ let debounceTimer;
 let latestRequestId = 0;
 
 if (window !== parent) document.body.classList.add("embedded"); // a page with a title of its own shows this one in a frame
+translatePage();
+document.querySelector("footer")?.append(createLanguageMenu() ?? "");
 showLanguages();
 addListeners();
 $("text").value = linkOptions.get("text") ?? "";
@@ -25,11 +28,17 @@ if ($("text").value) translateText();
 
 function showLanguages() {
   const [source, target] = MODEL.languages; // standard codes, or empty
-  const [sourceName, targetName] = MODEL.language_names;
+  const [sourceName, targetName] = LANGUAGE === "en" ? MODEL.language_names : MODEL.languages.map(nameOrNothing);
+  if (sourceName && targetName)
+    document.title = gettext("Translate {source} to {target}", { source: sourceName, target: targetName });
   if (sourceName) $("source-language").textContent = sourceName;
   if (targetName) $("target-language").textContent = targetName;
   $("text").lang = source;
   $("translation").lang = target;
+}
+
+function nameOrNothing(code) {
+  return code && languageName(code);
 }
 
 function addListeners() {
@@ -77,7 +86,9 @@ async function translateText() {
     }
   }
   if (!lines.flat().length) $("translation").textContent = "";
-  $("time").textContent = sentences.length ? `${Math.round(milliseconds)} ms in this browser` : "";
+  $("time").textContent = sentences.length
+    ? gettext("{count} ms in this browser", { count: formatNumber(Math.round(milliseconds)) })
+    : "";
   showSentences(sentences);
 }
 
@@ -88,7 +99,7 @@ function splitSentences(line) {
 function showSentences(sentences) {
   $("inspector").hidden = !sentences.length;
   if (!sentences.length) return;
-  const pass = { name: "pass", label: "Pass", show: (inspector) => showPass(inspector, translator, place) };
+  const pass = { name: "pass", label: gettext("Pass"), show: (inspector) => showPass(inspector, translator, place) };
   const content = { run: `runs/${MODEL.name}`, languages: MODEL.languages, sentences, tabs: [pass], tab: activeTab };
   showInspector($("inspector"), content, {
     ablate: async ({ source_text }, heads) => translateSentence(source_text, withoutHeads(heads)),
@@ -103,6 +114,7 @@ function showSentences(sentences) {
 // Make the address of the page a link to what it shows.
 function updateLink() {
   const options = new URLSearchParams({ text: $("text").value, view: activeTab });
+  if (linkOptions.has("lang")) options.set("lang", LANGUAGE);
   if (activeTab === "pass") {
     options.set("step", String(place.step));
     for (const point of place.points) options.append("point", point);
@@ -115,7 +127,10 @@ function translateIfPossible(text) {
   if (!/\p{L}/u.test(text)) return null;
   const { length } = translator.encode(text);
   if (length <= MODEL.longest) return translateSentence(text);
-  $("problem").textContent = `A sentence has ${length} word pieces; this model takes at most ${MODEL.longest}.`;
+  $("problem").textContent = gettext("A sentence has {length} word pieces; this model takes at most {longest}.", {
+    length,
+    longest: MODEL.longest,
+  });
   return null;
 }
 

@@ -111,8 +111,9 @@ def test_other_commands_take_it(call, formality_run, tmp_path):  # noqa: F811 - 
         assert json.loads(compared.out)["equal"] == 1
         score = call("score", formality_run, pairs, *choice)
         live = call("live", formality_run, *choice, stdin=TEXTS[0].encode())
-        assert (score.code, live.code) == (0, 0), score.err + live.err
-        said[form] = file.read_text(encoding="utf-8"), score.out, live.out
+        look = call("look", formality_run, TEXTS[0], *choice)
+        assert (score.code, live.code, look.code) == (0, 0, 0), score.err + live.err + look.err
+        said[form] = file.read_text(encoding="utf-8"), score.out, live.out, look.out
     for formal, informal in zip(*said.values(), strict=True):
         assert formal != informal
     expected = Translator.load(formality_run, "cpu").with_formality("formal").translate(TEXTS[0])

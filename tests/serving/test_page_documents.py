@@ -225,6 +225,19 @@ def test_tags_are_moved_and_never_lost(page):
     assert downloaded(page) == ("page_es.html", "<p>Me <b>gusta</b> el fútbol<br>y la música</p>")
 
 
+def test_the_length_and_the_limit_of_a_segment_are_shown(page):
+    choose(page, '#, max-length:6\nmsgid "Save"\nmsgstr ""\n\nmsgid "Open"\nmsgstr ""\n', "a.po", "text/plain")
+    first, area = page.locator("#segments li").first.locator(".length"), page.locator("#segments textarea").first
+    before = first.inner_text()
+    for text, length, is_long in (("Guardé", "6 / 6", False), ("Guardé ya", "9 / 6", True), ("", "0 / 6", False)):
+        area.fill(text)
+        expect(first).to_have_text(length)
+        expect(first).to_have_class("length too-long" if is_long else "length")
+    area.press("Escape")
+    expect(first).to_have_text(before)
+    expect(page.locator("#segments .length")).to_have_count(1)
+
+
 def test_a_file_is_dropped(page):
     drop = """() => {
       const data = new DataTransfer();

@@ -78,6 +78,7 @@ class View(NamedTuple):
     language_piece: Annotated[
         bool, Option("--language-piece", help="The heads that read the language piece of a multilingual model.")
     ] = False
+    formality: option.Formality = None
     device: option.Device = "auto"
 
     @property
@@ -231,12 +232,13 @@ def _load(
     languages: option.Languages,
     engine: EngineName = "auto",
 ) -> Translator:
-    """Load the translator with its interventions."""
+    """Load the translator with its form of address and its interventions."""
     from translucid.inspection.intervention import interventions_of
 
+    engine = "torch" if interventions.values else engine
+    translator = translator_of(run, languages, view.device, engine).with_formality(view.formality)
     if not interventions.values:
-        return translator_of(run, languages, view.device, engine)
-    translator = translator_of(run, languages, view.device, "torch")
+        return translator
     return translator.with_interventions(*interventions_of(run, interventions.values))
 
 

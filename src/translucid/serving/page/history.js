@@ -1,7 +1,7 @@
 // The history of translations: stored in this browser only, bounded, and optional.
 
 import { element } from "./elements.js";
-import { languageName } from "./messages.js";
+import { languageName, translated } from "./messages.js";
 import { $ } from "./page_elements.js";
 import { readStorage, writeStorage } from "./storage.js";
 
@@ -81,7 +81,7 @@ function renderHistory(onOpen) {
 
 function historyItem(entry, onOpen) {
   const { text, translation, from, to, formality } = entry;
-  const choice = formality ? ` (${formality})` : "";
+  const choice = formality ? ` (${translated(formality)})` : "";
   const button = element(
     "button",
     { type: "button" },

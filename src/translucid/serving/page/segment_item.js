@@ -2,7 +2,7 @@
 
 import { formatShare, LOW_CONFIDENCE } from "./confidence.js";
 import { element, svgElement } from "./elements.js";
-import { gettext } from "./messages.js";
+import { formatNumber, gettext } from "./messages.js";
 
 const hintResponses = new Map(); // promises by request path, so that each segment's hints are requested once
 const retrievedWords = new WeakMap(); // by button
@@ -40,6 +40,7 @@ export function segmentItem(segment, draft, languages) {
       gettext("Accept (Enter)"),
     ),
   );
+  if (segment.longest) showLength(textarea, actions, segment.longest);
   const warnings = element("p", { className: "doubts", textContent: doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
   const hints = element("div", {
     className: "hints",
@@ -54,6 +55,27 @@ export function segmentItem(segment, draft, languages) {
 // Whether Enter inserts a line break into the translation, and does not accept it: an on-screen keyboard has no Shift-Enter.
 export function entersLineBreaks({ source }) {
   return IS_TOUCH && source.includes("\n");
+}
+
+// Show the length of a translation beside its limit, such as 33 / 30, before its buttons.
+function showLength(textarea, actions, longest) {
+  const note = element("span", { className: "length" });
+  const show = () => {
+    const length = countCharacters(textarea.value.replace(/⟨\/?\d+\/?⟩/g, ""));
+    const values = { length: formatNumber(length), limit: formatNumber(longest) };
+    note.textContent = `${values.length} / ${values.limit}`;
+    note.title = gettext("{length} of at most {limit} characters", values);
+    note.classList.toggle("too-long", length > longest);
+  };
+  for (const type of ["input", "keyup"]) textarea.addEventListener(type, show);
+  actions.addEventListener("click", () => setTimeout(show)); // after the list has undone an edit
+  actions.prepend(note);
+  show();
+}
+
+// Return the number of characters as people count them, where the browser can.
+function countCharacters(text) {
+  return [...(globalThis.Intl?.Segmenter ? new Intl.Segmenter().segment(text) : text)].length;
 }
 
 // The buttons are for pointers, and no Tab stops of their own: in the text, Enter and Esc do the same.

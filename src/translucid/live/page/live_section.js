@@ -3,7 +3,7 @@
 import { showKeyError, withApiKey } from "./api_key.js";
 import { element } from "./elements.js";
 import { showExportMenu } from "./export_menu.js";
-import { selectedModel } from "./languages.js";
+import { formalityField, selectedModel } from "./languages.js";
 import { LiveConnection } from "./live_connection.js";
 import { languageName } from "./messages.js";
 import { loadStyle, option } from "./page_elements.js";
@@ -215,7 +215,8 @@ class LiveSection {
   connected() {
     if (!this.connection) {
       const { name, source, target } = selectedModel();
-      const options = { model: name, source, target, policy: this.policy.value, lag: Number(this.lag.value) };
+      const decisions = { policy: this.policy.value, lag: Number(this.lag.value) };
+      const options = { model: name, source, target, ...decisions, ...formalityField(name, target) };
       const handlers = {
         onText: (text, messages) => this.write(text, messages),
         onRecord: (record) => this.showRecord(record),

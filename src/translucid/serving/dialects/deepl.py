@@ -180,7 +180,7 @@ class TranslateFields(_TranslationFields, _TextFields):
     )
     show_billed_characters: DeepLFlag = False
     show_retrieved: DeepLFlag = Field(
-        False, description="also list the words that entries of the memory decided (--knn), as /translate does"
+        False, description="also list the words that entries of the memory decided, as /translate does"
     )
 
     @property

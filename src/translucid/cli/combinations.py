@@ -63,7 +63,16 @@ _FOR_TRANSLATIONS = "is for translations, this model classifies texts"
 _OF_TRANSLATORS = "--reference", "--by-length", "--lines", "--terms", "--memory", "--formality"
 _OF_CAPTIONERS = ("--images",)
 _OF_WRITERS = "--hypotheses", "--beam", "--samples", "--ensemble"
-_OF_SOURCE_TEXTS = "--flow", "--tsv", "--why", *INTERVENTIONS, "--context", "--language-piece", "--memory", "--formality"
+_OF_SOURCE_TEXTS = (
+    "--flow",
+    "--tsv",
+    "--why",
+    *INTERVENTIONS,
+    "--context",
+    "--language-piece",
+    "--memory",
+    "--formality",
+)
 _OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
 UNSUITABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]] = {
     ("evaluate", "--pivot"): {

@@ -135,6 +135,30 @@ def test_a_link_contains_text_and_model_and_is_never_sent(page, context, address
         expect(other).to_have_url(f"{address}/")
 
 
+def test_links_and_the_history_keep_the_form_of_address(page, address):
+    models = page.evaluate("fetch('models').then(answer => answer.json())")
+    page.route("**/models", lambda route: route.fulfill(json=[model | {"formality": ["es"]} for model in models]))
+    page.route("**/look", lambda route: route.fulfill(json=LOOK | {"translation": "Canta"}))
+    page.reload()
+    menu, questions = page.locator("#formality"), asked(page)
+    expect(menu).to_be_visible()
+    menu.select_option("formal")
+    page.fill("#source", "You sing")
+    expect(page.locator("#translation")).to_have_text("Canta")
+    menu.select_option("")
+    page.click("#open-history")
+    entry = page.locator("#history-list button").filter(has_text="(formal)")
+    expect(entry).to_be_visible()
+    entry.click()
+    expect(menu).to_have_value("formal")
+    for form in ("informal", ""):
+        page.goto(f"{address}/#text=We+sing&from=en&to=es&formality={form}")
+        expect(menu).to_have_value(form)
+    expect(page.locator("#source")).to_have_value("We sing")
+    forms = [question.get("formality", "") for question in questions]
+    assert forms == ["formal", "", "formal", "informal", ""]
+
+
 def test_a_reload_keeps_the_text_and_the_languages(page):
     page.select_option("#from", "es")
     type_in(page, SPANISH)

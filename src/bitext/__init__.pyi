@@ -25,3 +25,8 @@ from bitext.protected_spans import lost_and_invented as lost_and_invented
 from bitext.readers.po import read_po as read_po
 from bitext.readers.tmx import read_tmx as read_tmx
 from bitext.readers.xliff import read_xliff as read_xliff
+from bitext.review.review import Review as Review
+from bitext.review.review import corrected as corrected
+from bitext.review.review import review_of as review_of
+from bitext.review.review_file import read_review as read_review
+from bitext.review.review_file import written_review as written_review

@@ -67,7 +67,7 @@ def test_the_flag_of_an_entry_says_what_its_placeholders_are():
 
 def test_a_translation_of_icu_that_is_there_is_kept_where_a_case_has_none():
     document = po("{n, plural, one {a} other {b}}", "icu-format", "{n, plural, one {x} other {y}}")
-    assert [segment.existing for segment in document.segments] == ["x", "y"]
+    assert [segment.existing and segment.existing.text for segment in document.segments] == ["x", "y"]
     assert "{n, plural, one {x} other {z}}" in document.filled({1: Target(TaggedText("z"), "person")}).decode()
     targets = {0: Target(TaggedText("v"), "person"), 1: Target(TaggedText("w"), "person")}
     assert "{n, plural, one {v} other {w}}" in document.filled(targets).decode()
@@ -75,7 +75,7 @@ def test_a_translation_of_icu_that_is_there_is_kept_where_a_case_has_none():
 
 def test_one_of_other_shape_is_not_mixed_with_the_source():
     document = po("{n, plural, one {a} other {b}}", "icu-format", "old")
-    assert [segment.existing for segment in document.segments] == ["old", "old"]
+    assert [segment.existing and segment.existing.text for segment in document.segments] == ["old", "old"]
 
 
 def test_cases_in_xliff_keep_their_tags_and_entities():

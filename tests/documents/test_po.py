@@ -152,7 +152,7 @@ def test_messages_and_what_is_said_of_them():
         None,
         "line 13",
     )
-    assert (second.existing, third.existing) == ("Chao", None)
+    assert (second.existing, third.existing) == (TaggedText("Chao"), None)
 
 
 def test_what_a_model_says_is_fuzzy_with_what_is_known_of_it():
@@ -205,7 +205,7 @@ def test_a_form_alone_leaves_the_others():
 def test_what_an_encoding_lacks_makes_it_utf_8():
     content = (HEADER.replace("UTF-8", "ISO-8859-1") + 'msgid "One"\nmsgstr "ú"\n').encode("latin-1")
     document = read_document("a.po", content, ENGLISH_SPANISH)
-    assert document.segments[0].existing == "ú"
+    assert document.segments[0].existing == TaggedText("ú")
     assert document.filled({0: Target(TaggedText("é"), origin="person")}) == content.replace(b"\xfa", b"\xe9")
     assert (
         document.filled({0: Target(TaggedText("с"), origin="person")}).decode() == HEADER + 'msgid "One"\nmsgstr "с"\n'

@@ -21,7 +21,10 @@ PLURAL = 'msgid "one cat"\nmsgid_plural "%d cats"\n'
 def read_and_fill(text, languages=ENGLISH_SPANISH):
     """Return the segments of a file as (source, place, existing translation), and the translated file."""
     document = read_document("a.po", text.encode(), languages)
-    segments = [(segment.source.full_text, segment.place, segment.existing) for segment in document.segments]
+    segments = [
+        (segment.source.full_text, segment.place, segment.existing and segment.existing.full_text)
+        for segment in document.segments
+    ]
     return segments, document.filled(all_changed(document)).decode()
 
 

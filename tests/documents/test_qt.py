@@ -43,7 +43,7 @@ def test_each_plural_form_is_translated_and_existing_ones_stay():
     forms = "<numerusform>%n gato</numerusform><numerusform></numerusform>"
     document = read("%n cat(s)", f"<translation>{forms}</translation>", ' numerus="yes"')
     assert [segment.place for segment in document.segments] == ["line 6, for 1", "line 6, for 0, 2, 3 …"]
-    assert [segment.existing for segment in document.segments] == ["%n gato", None]
+    assert [segment.existing and segment.existing.full_text for segment in document.segments] == ["%n gato", None]
     only_second = document.filled({1: all_changed(document)[1]}).decode()
     assert f'<translation type="unfinished">{forms.replace("></", ">%n CAT(S)</")}</translation>' in only_second
     empty = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"')
@@ -91,7 +91,7 @@ def test_a_message_without_a_translation_gets_one():
 
 
 def test_a_finished_translation_stays():
-    assert read("a cat", "<translation>un gato</translation>").segments[0].existing == "un gato"
+    assert read("a cat", "<translation>un gato</translation>").segments[0].existing.text == "un gato"
     unfinished = '<translation type="unfinished">un gato</translation>'
     assert read("a cat", unfinished).segments[0].existing is None
 

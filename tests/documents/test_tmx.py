@@ -23,7 +23,7 @@ def filled(content, languages=ENGLISH_SPANISH):
 def test_the_code_is_the_one_that_the_file_uses():
     translated_unit = '<tu><tuv xml:lang="en-US"><seg>a</seg></tuv><tuv xml:lang="es-MX"><seg>un</seg></tuv></tu>'
     content = FILE.format(translated_unit + UNIT.format(""))
-    assert [segment.existing for segment in read(content).segments] == ["un", None]
+    assert [segment.existing and segment.existing.text for segment in read(content).segments] == ["un", None]
     for languages in (ENGLISH_SPANISH, (None, None), ("eng_Latn", "spa_Latn")):
         assert filled(content, languages).count('<tuv xml:lang="es-MX">') == 2
 
@@ -96,7 +96,7 @@ def test_a_rich_memory():
     assert (second_segment.source.text, second_segment.place, second_segment.existing, second_segment.note) == (
         "Two",
         "line 4",
-        "dos",
+        TaggedText("dos"),
         None,
     )
     after = seg
@@ -149,7 +149,7 @@ def test_the_languages_of_a_memory_must_be_clear(srclang, languages, message):
     unit = '<tu><tuv xml:lang="en"><seg>One</seg></tuv><tuv xml:lang="de"><seg>Eins</seg></tuv><tuv/></tu>'
     content = FILE.replace('"en"', f'"{srclang}"').format(unit)
     if message is None:
-        assert [segment.existing for segment in read(content, languages).segments] == ["Eins"]
+        assert [segment.existing and segment.existing.text for segment in read(content, languages).segments] == ["Eins"]
     else:
         with pytest.raises(UserError, match=rf"^a\.tmx: {message}\. Name both languages of the translation\."):
             read(content, languages)

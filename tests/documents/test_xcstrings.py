@@ -82,7 +82,7 @@ def test_variations_by_device_and_existing_translations():
     device = {"variations": {"device": {"mac": unit("Click"), "other": unit("Tap")}}}
     existing = {"variations": {"device": {"mac": unit("Clic"), "other": unit("Tap", "new")}}}
     document = read({"a": {"localizations": {"en": device, "es": existing}}})
-    assert [segment.existing for segment in document.segments] == ["Clic", None]
+    assert [segment.existing and segment.existing.text for segment in document.segments] == ["Clic", None]
     after = json.loads(document.filled({1: all_changed(document)[1]}))["strings"]["a"]["localizations"]["es"]
     assert after["variations"]["device"] == {"mac": unit("Clic"), "other": unit("TAP", "needs_review")}
     by_person = strings_after(document, origin="person")["a"]["localizations"]["es"]
@@ -92,7 +92,7 @@ def test_variations_by_device_and_existing_translations():
 def test_the_code_of_the_language_is_that_of_the_file():
     strings = {"A cat": {}, "A dog": {"localizations": {"pt-BR": unit("Um cão")}}}
     document = read(strings, "pt")
-    assert [segment.existing for segment in document.segments] == [None, "Um cão"]
+    assert [segment.existing and segment.existing.text for segment in document.segments] == [None, "Um cão"]
     assert "pt-BR" in strings_after(document)["A cat"]["localizations"]
 
 

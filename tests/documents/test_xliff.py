@@ -55,7 +55,7 @@ def test_a_target_is_put_behind_its_source_with_the_same_margin():
 )
 def test_translations_that_are_there_are_known(target, existing):
     content = ONE.format(f'<trans-unit id="1"><source>one</source>{target}</trans-unit>')
-    assert [segment.existing for segment in read(content).segments] == [existing]
+    assert [segment.existing and segment.existing.text for segment in read(content).segments] == [existing]
 
 
 def test_a_target_that_is_replaced_keeps_its_other_attributes():
@@ -93,10 +93,10 @@ def test_segments_of_a_source_that_is_cut_are_put_into_one_target():
     partial = document.filled({1: Target(TaggedText("Dos."))}).decode()
     target = '<g id="1"><mrk mtype="seg" mid="a">{}</mrk> <mrk mtype="seg" mid="b">Dos.</mrk></g></target>'
     assert f'<target state="needs-translation">{target.format("")}' in partial
-    assert [segment.existing for segment in read(partial).segments] == [None, None]
+    assert [segment.existing and segment.existing.text for segment in read(partial).segments] == [None, None]
     complete = read(partial).filled({0: Target(TaggedText("Uno.")), 1: Target(TaggedText("Dos."))}).decode()
     assert target.format("Uno.") in complete
-    assert [segment.existing for segment in read(complete).segments] == ["Uno.", "Dos."]
+    assert [segment.existing and segment.existing.text for segment in read(complete).segments] == ["Uno.", "Dos."]
 
 
 def test_segments_without_words_are_in_the_target_too():

@@ -141,7 +141,9 @@ def test_a_target_whose_segments_are_unknown_is_translated_as_a_whole():
     source = f"<source>One. Two.</source><seg-source>{mrk('a', 'One.')} {mrk('b', 'Two.')}</seg-source>"
     unit = "<trans-unit>{}<target{}>{}</target></trans-unit>"
     document = read(ONE.format(unit.format(source, "", "Uno dos.")))
-    assert [(segment.source.text, segment.existing) for segment in document.segments] == [("One. Two.", "Uno dos.")]
+    assert [(segment.source.text, segment.existing.text) for segment in document.segments] == [
+        ("One. Two.", "Uno dos.")
+    ]
     after = filled(ONE, unit.format(source, "", "Uno dos."), "person")
     assert after == unit.format(source, ' state="translated"', "ONE. TWO.")
     code = '<ph id="1">code</ph>'

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from typing import Literal, NamedTuple, Protocol, cast
 
 from bitext.cancellation import between_steps, call_around_steps
-from bitext.documents.tagged_text import TaggedText, complete
+from bitext.documents.tagged_text import TaggedText, complete, with_marks_of
 from bitext.errors import UserError
 from bitext.languages import Languages
 from bitext.words import count_characters
@@ -48,12 +48,16 @@ class Segment:
     source: TaggedText
     place: str
     """The position in the document for people: `line 12`, `slide 3`."""
-    existing: str | None = None
-    """The translation that the document already has; it stays unless the user asks for a new one."""
+    existing: TaggedText | None = None
+    """The translation that the document already has; it stays unless the user asks for a new one.
+
+    In a list of segments, its marks are those of the source."""
     note: str | None = None
     """A comment in the document for translators."""
     longest: int | None = None
     """The largest number of characters of the translation, if the document limits it."""
+    draft: TaggedText | None = None
+    """A translation in the document that nobody has checked, such as a fuzzy one of gettext; it does not stay."""
 
 
 class SegmentList(list[Segment]):
@@ -82,6 +86,10 @@ class SegmentList(list[Segment]):
         segment = self._with_short_texts(segment)
         if segment.longest is None and segment.note and (match := _LIMIT_IN_NOTE.search(segment.note)):
             segment = replace(segment, longest=int(match[1]))
+        if segment.existing:
+            segment = replace(segment, existing=with_marks_of(segment.source, segment.existing))
+        if segment.draft:
+            segment = replace(segment, draft=with_marks_of(segment.source, segment.draft))
         self._room -= _characters(segment)
         if self._room < 0:
             fix = "Split it, or shorten the notes and names that it repeats."
@@ -110,9 +118,10 @@ class SegmentList(list[Segment]):
 
 
 def _characters(segment: Segment) -> int:
-    count = len(segment.source.text) + len(segment.place) + len(segment.note or "") + len(segment.existing or "")
-    for mark in segment.source.marks:
-        count += len(mark.raw)
+    count = len(segment.place) + len(segment.note or "")
+    for marked in (segment.source, segment.existing, segment.draft):
+        if marked:
+            count += len(marked.text) + sum(len(mark.raw) for mark in marked.marks)
     return count
 
 

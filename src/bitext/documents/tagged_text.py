@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -362,3 +362,48 @@ def complete(source: TaggedText, target: TaggedText) -> TaggedText:
 
 def _is_nested(text: TaggedText) -> bool:
     return nested(list(map(SIDE_AND_PAIR, text.marks)))
+
+
+_NAME_OF_TAG = re.compile(r"</?[\w:.-]+")
+"""The names of tags in a mark, without their attributes."""
+
+
+def with_marks_of(source: TaggedText, translation: TaggedText) -> TaggedText:
+    """Return a translation with marks of its source in place of its own, each at most once; others are left out.
+
+    A mark stands for the next one of the source that is equal or, if there is none, has the same tags with other
+    attributes. The two tags of an element stay together, whatever number they share.
+    """
+    if not translation.marks:
+        return translation
+    marks: dict[int, Mark] = {}  # of the source, by the index of the mark of the translation
+    units, own_units = _units(source.marks), _units(translation.marks)
+    for key in (_raw_key, _name_key):
+        free = defaultdict[Hashable, deque[tuple[int, ...]]](deque)
+        for unit in units:
+            free[key(source.marks, unit)].append(unit)
+        remaining = []
+        for own_unit in own_units:
+            if equal_units := free[key(translation.marks, own_unit)]:
+                marks.update(zip(own_unit, (source.marks[i] for i in equal_units.popleft()), strict=True))
+            else:
+                remaining.append(own_unit)
+        units, own_units = list(chain.from_iterable(free.values())), remaining
+        units.sort()
+    kept = [replace(marks[i], offset=mark.offset) for i, mark in enumerate(translation.marks) if i in marks]
+    return TaggedText(translation.text, tuple(kept), translation.syntax)
+
+
+def _units(marks: Sequence[Mark]) -> list[tuple[int, ...]]:
+    """Return the indices of the marks of each element, and of each other mark, in order."""
+    elements = matched_tags(map(SIDE_AND_PAIR, marks))
+    paired = set(chain.from_iterable(elements))
+    return sorted([*elements, *((i,) for i in range(len(marks)) if i not in paired)])
+
+
+def _raw_key(marks: Sequence[Mark], unit: tuple[int, ...]) -> Hashable:
+    return tuple((marks[i].raw, marks[i].side) for i in unit)
+
+
+def _name_key(marks: Sequence[Mark], unit: tuple[int, ...]) -> Hashable:
+    return tuple((tuple(_NAME_OF_TAG.findall(marks[i].raw)) or marks[i].raw, marks[i].side) for i in unit)

@@ -90,7 +90,7 @@ def _main(
 PANELS = {
     "Start": ("demo", "learn"),
     "Train": ("train", "distill", "models", "tune"),
-    "Translate": ("translate",),
+    "Translate": ("translate", "review"),
     "Evaluate": ("evaluate", "compare", "score"),
     "Inspect": ("look", "explain", "heads", "patch", "align", "draw"),
     "Serve and exchange": ("serve", "mcp", "import", "export"),

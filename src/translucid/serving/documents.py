@@ -340,7 +340,8 @@ def _tagged_text(text: str, marks: str) -> TaggedText:
 
 def _source_columns(number: int, segment: Segment) -> tuple[Any, ...]:
     source, marks = segment.source.text, _marks_json(segment.source.marks)
-    return number, segment.place, source, marks, segment.existing, segment.note, segment.longest
+    existing = segment.existing and json.dumps([segment.existing.text, _marks_json(segment.existing.marks)])
+    return number, segment.place, source, marks, existing, segment.note, segment.longest
 
 
 def _columns(target: Target) -> tuple[Any, ...]:
@@ -350,6 +351,7 @@ def _columns(target: Target) -> tuple[Any, ...]:
 
 def _row(number: int, place: str, source: str, marks: str, *columns: Any) -> Row:
     existing, note, longest, text, target_marks, origin, confidence, doubts, retrieved, accepted = columns
+    existing = existing and _tagged_text(*json.loads(existing))
     segment = Segment(_tagged_text(source, marks), place, existing, note, longest)
     if text is None:
         return Row(number, segment, None, accepted=False)

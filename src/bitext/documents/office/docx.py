@@ -28,9 +28,10 @@ from bitext.documents.zip_container import Bundle, ZipContainer, revision_remark
 from bitext.languages import Languages, code_with_region, new_direction, script_of
 from bitext.readers.xml_elements import Element, Piece
 
-_MAIN = "document.main+xml"
+MAIN = "document.main+xml"
+"""The end of the type of the part with the text."""
 _KINDS = {
-    _MAIN: "",
+    MAIN: "",
     **{f"wordprocessingml.{kind}+xml": kind for kind in ("header", "footer", "footnotes", "endnotes", "comments")},
 }
 _TEXT, _FIXED = "translated", "fixed"
@@ -79,7 +80,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     archive = ZipContainer(name, content)
     bundle = Bundle(archive)
     counts, revisions = Counter[str](), Counter[str]()
-    for member, kind in parts(archive, {**_KINDS, **CHARTS}, _MAIN):
+    for member, kind in parts(archive, {**_KINDS, **CHARTS}, MAIN):
         counts[kind] += 1
         label = kind
         if kind not in ("", "footnotes", "endnotes", "comments"):

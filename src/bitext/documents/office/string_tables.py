@@ -25,6 +25,7 @@ from bitext.documents.strings.table import (
     is_in_other_language,
     names_columns,
 )
+from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xml_file import Render, SlottedXml, Targets, opened, prefix, with_attributes
 from bitext.languages import Languages
 from bitext.readers.xml_elements import Element
@@ -193,7 +194,7 @@ class _Copy:
     """A cell whose translation another cell takes."""
 
     def __init__(
-        self, document: SlottedXml, source: Cell, column: int, existing: str | None, longest: int | None
+        self, document: SlottedXml, source: Cell, column: int, existing: TaggedText | None, longest: int | None
     ) -> None:
         self.document = SlottedXml(document.file)  # with the segments of this cell alone
         self.contents, self.column, self.existing, self.longest = source.contents, column, existing, longest
@@ -317,7 +318,7 @@ class StringTables:
                 targets[column] = self._target(column, cell)
                 self._targets.append((cell.start, cell.end, targets[column]))
             existing = table.texts[row].get(target_column - 1, "")
-            kept = existing if existing.strip() else None
+            kept = TaggedText(existing) if existing.strip() else None
             copy = _Copy(self.document, source, target_column, kept, table.longest(row))
             targets[column].copies.append(copy)
             self._copies.setdefault(source.start, []).append(copy)

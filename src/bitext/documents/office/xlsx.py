@@ -492,7 +492,8 @@ class _TargetCells:
     def _add(self, source: int, tag: str, start: int, end: int, existing: str) -> range:
         text = self.table.texts[self.number][source - 1]
         place = f"{self.sheet}!{letters(source)}{self.number}"
-        template = Segment(TaggedText(""), place, existing or None, longest=self.table.longest(self.number))
+        marked = TaggedText(existing) if existing else None
+        template = Segment(TaggedText(""), place, marked, longest=self.table.longest(self.number))
         return _add_message(self.document, tag, start, end, text, template)
 
 

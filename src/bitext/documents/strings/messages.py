@@ -17,7 +17,7 @@ from bitext.documents.document import Segment, SegmentList
 from bitext.documents.markup.html_elements import BLOCKS, VOID
 from bitext.documents.spans import Part, Span, Spans, spanned
 from bitext.documents.strings.documentation_markup import Markup, markup_of, markup_parts
-from bitext.documents.tagged_text import Side
+from bitext.documents.tagged_text import Side, TaggedText
 from bitext.protected_spans import (
     SHORTCUT,
     SHORTCUT_OF_GTK,
@@ -139,12 +139,31 @@ def add_message(
 ) -> tuple[range, Spans]:
     """Add the spans of a message as segments, and return their numbers, none without text, and the spans.
 
-    `template`: a segment with the place, the note and the existing translation; other arguments as for `message_spans`.
+    `template`: a segment with the place, the note and the translations of the whole message in the document, without
+    marks; other arguments as for `message_spans`.
     """
     spans, write, first = Spans(text), message_writer(text, doubled=doubled), len(segments)
-    for span in message_spans(text, syntax=syntax, accelerators=accelerators, doubled=doubled):
-        spans.add(segments.add(replace(template, source=span.marked)), span, write)
+    parse = partial(message_spans, syntax=syntax, accelerators=accelerators, doubled=doubled)
+    message = parse(text)
+    existing = by_span(template.existing, len(message), parse)
+    drafts = by_span(template.draft, len(message), parse)
+    for i, span in enumerate(message):
+        segment = replace(template, source=span.marked, existing=existing[i], draft=drafts[i])
+        spans.add(segments.add(segment), span, write)
     return range(first, len(segments)), spans
+
+
+def by_span(
+    translation: TaggedText | None, count: int, parse: Callable[[str], Sequence[Span]]
+) -> Sequence[TaggedText | None]:
+    """Return the translations of the spans of a message; the whole one for each if it has another number of spans.
+
+    `translation`: that of the message; `count`: its number of spans; `parse`: returns the spans of a message.
+    """
+    if translation is None:
+        return [None] * count
+    spans = parse(translation.text)
+    return [span.marked for span in spans] if len(spans) == count else [translation] * count
 
 
 def message_writer(text: str, *, doubled: bool | None = None) -> Callable[[str], str]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -18,8 +20,9 @@ from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target, limit_of_flags, sentence
 from bitext.documents.spans import LINE_END, Span, Spans, TextFile
 from bitext.documents.strings.documentation_markup import markup_of
-from bitext.documents.strings.messages import message_spans, message_writer
+from bitext.documents.strings.messages import by_span, message_spans, message_writer
 from bitext.documents.strings.plural_forms import PluralForms, place_of_form
+from bitext.documents.tagged_text import TaggedText
 from bitext.errors import UserError
 from bitext.languages import Languages, usual_code
 from bitext.protected_spans import FORMATS, Edit, PlaceholderSyntax, fixed_parts, syntax_of_flags
@@ -106,16 +109,15 @@ class Po:
     def _add_form(self, entry: Entry, index: int, source: str, place: str) -> None:
         """Add the segments of a plural form: one, or one for each case of an ICU message."""
         syntax = syntax_of_flags(entry.flags) or PlaceholderSyntax.message
-        existing = ""
-        if index in entry.forms and not entry.fuzzy:
-            existing = entry.forms[index].text
+        text_of_form = entry.forms[index].text if index in entry.forms else ""
+        existing = "" if entry.fuzzy else text_of_form
         first = len(self.segments)
         references = "\n".join(
             self._file.text[start:end] for start, end in entry.comments if self._file.text.startswith("#:", start)
         )
         markup = markup_of(source, entry.flags, references)
-        spans = message_spans(source, syntax=syntax, accelerators=markup is None, markup=markup)
-        existing_spans = message_spans(existing, syntax=syntax, accelerators=markup is None, markup=markup)
+        parse = partial(message_spans, syntax=syntax, accelerators=markup is None, markup=markup)
+        spans, existing_spans = parse(source), parse(existing)
         # If there are as many cases in the translation as in the source, they correspond to each other.
         existing_by_case = None
         if len(existing_spans) == len(spans) > 1:
@@ -124,12 +126,15 @@ class Po:
         form = _Form(entry, index, source, _numbered(source, spans, first), numbers, existing_by_case)
         self._forms += [form] * len(spans)
         limit = limit_of_flags(" ".join(entry.flags))
+        translations = by_span(TaggedText(text_of_form) if text_of_form else None, len(spans), parse)
         for i, span in enumerate(spans):
-            translation = existing_spans[i].marked.full_text if existing_by_case else existing
             longest = None
             if limit is not None and len(spans) == 1:  # tags are characters of the string, too
                 longest = max(limit - sum(len(mark.raw) for mark in span.marked.marks), 1)
-            self.segments.add(Segment(span.marked, place, translation or None, entry.note, longest))
+            segment = Segment(span.marked, place, translations[i], entry.note, longest)
+            if entry.fuzzy:
+                segment = replace(segment, existing=None, draft=translations[i])
+            self.segments.add(segment)
 
     def _text_of_form(self, singular: str, plural: str, index: int) -> str:
         """Return the source text of a form: the singular if it is right for all numbers of the form."""

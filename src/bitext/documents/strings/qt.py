@@ -7,7 +7,7 @@ Obsolete messages stay, and so do messages with control characters or with trans
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bitext.documents.document import Segment, sentence
@@ -161,10 +161,15 @@ class _Reader:
             if is_plural:
                 examples = self.plurals.examples(form) if count == self.plurals.nplurals else ""
                 place = place_of_form(place, form, examples)
-            existing, raw = "", ""
+            existing, raw = None, ""
             if element:
-                existing, raw = element.text, self.file.raw(element.inner, element.inner_end)
-            template = Segment(TaggedText(""), place, existing if keep_existing and existing else None, note)
+                existing = TaggedText(element.text) if element.text else None
+                raw = self.file.raw(element.inner, element.inner_end)
+            template = Segment(TaggedText(""), place, note=note)
+            if keep_existing:
+                template = replace(template, existing=existing)
+            else:
+                template = replace(template, draft=existing)
             added = add_message(
                 self.document.segments, text, template, syntax=PlaceholderSyntax.numbered, accelerators=True
             )

@@ -75,7 +75,8 @@ class Strings:
         `write` encodes a string for the file; `doubled`: whether apostrophes are written twice, as for `message_spans`;
         `longest`: the largest number of characters of its translation.
         """
-        template = Segment(TaggedText(""), f"line {self._lines.at(start)}", existing, note, longest)
+        marked = None if existing is None else TaggedText(existing)
+        template = Segment(TaggedText(""), f"line {self._lines.at(start)}", marked, note, longest)
         numbers, spans = add_message(self.segments, text, template, doubled=doubled)
         self._strings.append(_String(start, end, numbers, spans, write))
 

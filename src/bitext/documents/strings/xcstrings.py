@@ -17,7 +17,7 @@ from bitext.cancellation import between_steps
 from bitext.documents.document import Segment, SegmentList, Target
 from bitext.documents.spans import LineNumbers, Spans, TextFile
 from bitext.documents.strings.json_strings import discard, explained
-from bitext.documents.strings.messages import is_language, message_spans
+from bitext.documents.strings.messages import by_span, is_language, message_spans
 from bitext.documents.strings.plural_forms import ORDER, categories, place_of_form
 from bitext.documents.tagged_text import TaggedText
 from bitext.documents.xml.xliff import agree
@@ -194,9 +194,10 @@ class StringCatalog:
         translation = str(existing.get("value", ""))
         is_translated = bool(translation) and existing.get("state", "") not in _UNTRANSLATED
         if is_language(text, key):
-            for span in message_spans(text):
-                segment = replace(template, source=span.marked, existing=translation if is_translated else None)
-                spans.add(self.segments.add(segment), span)
+            message = message_spans(text)
+            translations = by_span(TaggedText(translation) if is_translated else None, len(message), message_spans)
+            for i, span in enumerate(message):
+                spans.add(self.segments.add(replace(template, source=span.marked, existing=translations[i])), span)
         return _Leaf(text, spans, range(first, len(self.segments)), existing if is_translated else None)
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from bitext.documents.document import Segment, Target
-from bitext.documents.tagged_text import Side
+from bitext.documents.tagged_text import Side, TaggedText
 from bitext.documents.xml.xml_file import (
     Inline,
     Render,
@@ -88,13 +89,17 @@ class _Memory:
         if content is None:
             return
         start = end = variants[-1].end
-        old_seg, existing = None, ""
+        old_seg, existing = None, None
         if target and (old_seg := target.child("seg")):
             start, end = old_seg.start, old_seg.end
-            existing = old_seg.words(_is_code).strip()
+            old_content = replace(inline, role=partial(_role, {})).content(old_seg.parts)
+            if old_content:
+                existing = old_content.source
+            elif text := old_seg.words(_is_code).strip():
+                existing = TaggedText(text)
         notes = [child.text.strip() for child in (*unit.children, *source.children) if child.name == "note"]
         note = "\n".join(filter(None, notes)) or None
-        new_segment = Segment(content.source, f"line {unit.line}", existing=existing or None, note=note)
+        new_segment = Segment(content.source, f"line {unit.line}", existing=existing, note=note)
         number = self.document.segments.add(new_segment)
         numbers = range(number, number + 1)
         for prop in (target or source).within("prop"):

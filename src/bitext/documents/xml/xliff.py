@@ -201,12 +201,11 @@ class _Xliff:
                 pieces = []
         texts = list[_Text]()
         for piece in pieces or [source]:
-            existing = None
             translation = target_segments.get(piece.attributes.get("mid")) if pieces else target
-            if translation and keeps_existing:
-                existing = translation.words(_is_code).strip() or None
-            template = Segment(TaggedText(""), f"line {piece.line}", existing, self.note, _longest(unit, segment))
-            if text := self._text(piece, template):
+            if not keeps_existing:
+                translation = None
+            template = Segment(TaggedText(""), f"line {piece.line}", None, self.note, _longest(unit, segment))
+            if text := self._text(piece, template, translation):
                 texts.append(text)
         if not texts:
             return
@@ -219,8 +218,8 @@ class _Xliff:
         if segment is not unit:
             self.document.add_slot(segment.start, segment.inner, numbers, pair.written_tag)
 
-    def _text(self, piece: Element, segment: Segment) -> _Text | None:
-        """Add the segments of a text; None if there is nothing to translate."""
+    def _text(self, piece: Element, segment: Segment, translation: Element | None) -> _Text | None:
+        """Add the segments of a text, which may have a translation; None if there is nothing to translate."""
         syntax = PlaceholderSyntax.message
         texts = partial(message_items, folds=piece.inherited("xml:space") != "preserve")
         # Each text has a reader of its own, in which the numbers of pairs are unique.
@@ -230,8 +229,15 @@ class _Xliff:
             return None
         segments = self.document.segments
         first = len(segments)
+        whole_text = translation.words(_is_code).strip() if translation else ""
+        segment = replace(segment, existing=TaggedText(whole_text) if whole_text else None)
         if not has_cases(piece.text):
-            for content in contents:
+            # Each text has a reader of its own, as above.
+            other = replace(inline, role=partial(_role, {}))
+            translations = other.contents(translation.parts) if translation and whole_text else []
+            for i, content in enumerate(contents):
+                if len(translations) == len(contents):
+                    segment = replace(segment, existing=translations[i].source)
                 longest = segment.longest if len(contents) == 1 else None
                 segments.add(replace(segment, source=content.source, longest=longest))
             added = AddedText(range(first, len(segments)), contents, piece.inner, piece.inner_end)

@@ -240,10 +240,16 @@ _SENTENCE_ENDS = tuple(".:;!?…。！？؟।")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+def without_forbidden(text: str) -> str:
+    """Return a text with U+FFFD in place of characters that XML cannot represent."""
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
 def escaped(text: str) -> str:
     """Escape a text for XML; characters that XML cannot represent become U+FFFD."""
-    text = _FORBIDDEN.sub("\ufffd", text)
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+    return (
+        without_forbidden(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+    )
 
 
 def folded(text: str) -> Iterator[Item]:
@@ -471,7 +477,7 @@ def iterators(subflows: Mapping[str, Iterable[Element]]) -> dict[str, Iterator[E
 
 def written_in_cdata(text: str) -> str:
     """Encode a text for a CDATA section, which must not contain `]]>`."""
-    return _FORBIDDEN.sub("\ufffd", text).replace("]]>", "]]]]><![CDATA[>")
+    return without_forbidden(text).replace("]]>", "]]]]><![CDATA[>")
 
 
 def _within_cdata(raw: str) -> str:

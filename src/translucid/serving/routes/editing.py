@@ -6,8 +6,6 @@ A person reads and moves the tags of a segment in the form ⟨1⟩bold⟨/1⟩, 
 from __future__ import annotations
 
 import logging
-import re
-from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,10 +18,10 @@ from starlette.concurrency import run_in_threadpool
 
 from bitext.cancellation import between_steps
 from bitext.documents.document import Target
+from bitext.documents.shown_tags import read_shown, shown, tags_of
 from bitext.documents.tag_projection import readable
-from bitext.documents.tagged_text import Mark, Side, TaggedText
+from bitext.errors import UserError
 from bitext.pair import Pair
-from translucid.ground.errors import UserError
 from translucid.serving.catalog import Served
 from translucid.serving.documents import DocumentJobs, Job, Row, needs_no_translation, served_for
 from translucid.serving.edge.failures import ApiError, ServerError
@@ -342,7 +340,7 @@ def _record(row: Row) -> dict[str, Any]:
         "longest": segment.longest,
         "source": shown(segment.source, segment.source),
         "tags": {tag: _shortened(mark.raw) for tag, mark in tags_of(segment.source).items()},
-        "existing": segment.existing,
+        "existing": segment.existing and shown(segment.source, segment.existing),
         "target": None,
         "origin": None,
         "confidence": None,
@@ -360,78 +358,3 @@ def _shortened(tag: str) -> str:
     if len(tag) > LONGEST_TAG:
         return f"{tag[:LONGEST_TAG]}…"
     return tag
-
-
-_SHOWN = re.compile(r"⟨(?:[1-9][0-9]{0,5}/?|/[1-9][0-9]{0,5})⟩")
-
-
-def tags_of(source: TaggedText) -> dict[str, Mark]:
-    """Return the marks of a source by their tags, in the order of the text.
-
-    >>> list(tags_of(TaggedText("a", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(1, "%s")))))
-    ['⟨1⟩', '⟨/1⟩', '⟨2/⟩']
-    """
-    numbers: dict[object, int] = {}
-    tags: dict[str, Mark] = {}
-    for i, mark in enumerate(source.marks):
-        if mark.side is Side.alone:
-            tags[f"⟨{numbers.setdefault(('alone', i), len(numbers) + 1)}/⟩"] = mark
-            continue
-        number = numbers.setdefault(mark.pair, len(numbers) + 1)  # an opening and a closing mark share theirs
-        tags[f"⟨{number}⟩" if mark.side is Side.opens else f"⟨/{number}⟩"] = mark
-    return tags
-
-
-def shown(source: TaggedText, marked: TaggedText) -> str:
-    """Return a text with tags in place of its marks.
-
-    Args:
-        source: the text with the marks.
-        marked: the same text, or its translation.
-    """
-    unused = defaultdict[tuple[object, ...], deque[str]](deque)  # equal marks use their tags in order
-    for tag, mark in tags_of(source).items():
-        unused[_identity(mark)].append(tag)
-    parts = []
-    for part in marked.parts:
-        if isinstance(part, Mark):
-            tags = unused[_identity(part)]
-            part = tags.popleft() if tags else part.raw  # a mark that is not in the source stays as it is
-        parts.append(part)
-    return "".join(parts)
-
-
-def _identity(mark: Mark) -> tuple[object, ...]:
-    """Return the properties that a mark shares with the same mark in a translation."""
-    return mark.raw, mark.side, mark.pair
-
-
-def read_shown(source: TaggedText, text: str) -> TaggedText:
-    """Return the translation that a person has written with tags, with the marks of its source.
-
-    Raises:
-        UserError: a tag is missing, occurs twice, or closes the wrong one.
-    """
-    tags = tags_of(source)
-    missing = dict(tags)
-    words: list[str] = []
-    marks: list[Mark] = []
-    open_tags: list[str] = []
-    position = size = 0
-    for match in _SHOWN.finditer(text):
-        tag = match[0]
-        if tag not in tags:
-            continue  # the text itself may contain such brackets
-        if tag not in missing:
-            raise UserError(f"{tag} is there twice", fix="Each stands once.")
-        mark = missing.pop(tag)
-        words.append(text[position : match.start()])
-        size, position = size + len(words[-1]), match.end()
-        marks.append(Mark(size, mark.raw, mark.side, mark.pair))
-        if mark.side is Side.opens:
-            open_tags.append(tag)
-        elif mark.side is Side.closes and (not open_tags or open_tags.pop() != tag.replace("/", "")):
-            raise UserError(f"{tag} does not close what was opened last", fix="Put it behind its beginning.")
-    if missing:
-        raise UserError(f"{next(iter(missing))} is missing", fix="Put it where it belongs.")
-    return TaggedText("".join([*words, text[position:]]), tuple(marks))

@@ -1,10 +1,10 @@
-"""Tags as the document editor shows them."""
+"""Tags as the document editor and files for review show them."""
 
 import pytest
 
+from bitext.documents.shown_tags import read_shown, shown, tags_of
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from translucid.ground.errors import UserError
-from translucid.serving.routes.editing import read_shown, shown, tags_of
+from bitext.errors import UserError
 
 BOLD, END = Mark(2, "<b>", Side.opens, 7), Mark(6, "</b>", Side.closes, 7)
 SOURCE = TaggedText("I sing now", (Mark(0, "%s"), BOLD, END, Mark(7, "<br>"), Mark(10, "%s")))

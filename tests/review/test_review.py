@@ -242,8 +242,12 @@ def test_a_document_is_written_as_a_review():
     review = read_review("a.xlf", wrapped.filled({0: Target(TaggedText("Uno"), confidence=0.5, doubts=("lost: %d",))}))
     assert [row.state for row in review.rows] == ["translated", "initial", "initial", "initial"]
     assert review.rows[0].notes == ("The confidence is 50%.", "Missing: %d.")
-    with pytest.raises(UserError, match="unknown languages"):
-        DocumentForReview("a.html", document, ("en", None))
+    second = review_of("a.html", document, {0: Target(TaggedText("Dos"), "person")}, LANGUAGES, review).rows[0]
+    assert (second.machine, second.target, second.state) == ("Uno", "Dos", "reviewed")
+    assert second.notes == review.rows[0].notes
+    for name in FORMATS:
+        unknown = written_review(name, review_of("a.html", document, {}, ("en", None)))
+        assert read_review(name, unknown).languages == ("en", None)
 
 
 def test_tables_from_programs_that_remove_what_was_sent():

@@ -62,11 +62,7 @@ _PACKAGE = {
 
 
 def docx_of(review: Review) -> bytes:
-    """Return rows as a Word document.
-
-    Raises:
-        UserError: a language is unknown.
-    """
+    """Return rows as a Word document."""
     members = {name: (_DECLARATION + text).encode() for name, text in _PACKAGE.items()}
     members["word/document.xml"] = (_DECLARATION + _document(review)).encode()
     members[_ITEM] = xliff_of(review)
@@ -81,7 +77,9 @@ def docx_of(review: Review) -> bytes:
 
 def _document(review: Review) -> str:
     source, target = review.languages
-    names = [_HEAD[0], f"{_HEAD[1]} ({source})", f"{_HEAD[2]} ({target})", _HEAD[3]]
+    names = [*_HEAD]
+    for column, code in enumerate(review.languages, 1):
+        names[column] += f" ({code})" if code else ""
     direction = "<w:bidi/>" if new_direction(review.languages) == "rtl" else ""
     language = _language(target)
     rows = ["".join(_cell(name, width, bold=True) for name, width in zip(names, _WIDTHS, strict=True))]

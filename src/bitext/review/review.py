@@ -75,7 +75,13 @@ class Corrected:
     """One line for each row that is not used."""
 
 
-def review_of(name: str, document: Document, targets: Mapping[int, Target], languages: Languages) -> Review:
+def review_of(
+    name: str,
+    document: Document,
+    targets: Mapping[int, Target],
+    languages: Languages,
+    earlier: Review | None = None,
+) -> Review:
     """Return all segments of a document for a reviewer.
 
     Args:
@@ -83,7 +89,9 @@ def review_of(name: str, document: Document, targets: Mapping[int, Target], lang
         document: the document.
         targets: the translations of its segments; of the others, those in the document are taken.
         languages: the source and the target language.
+        earlier: a review from which the translations are; its machine's text, notes and comments are kept.
     """
+    earlier_rows = {row.number: row for row in earlier.rows} if earlier else {}
     rows = []
     for i, segment in enumerate(document.segments):
         target = targets.get(i) or _in_document(segment)
@@ -94,7 +102,11 @@ def review_of(name: str, document: Document, targets: Mapping[int, Target], lang
         tags = {tag: mark.raw for tag, mark in tags_of(segment.source).items()}
         source = shown(segment.source, segment.source)
         notes = tuple(_notes(segment, target))
-        rows.append(Row(i + 1, source, text, text, state, place=segment.place, notes=notes, tags=tags))
+        row = Row(i + 1, source, text, text, state, place=segment.place, notes=notes, tags=tags)
+        if old := earlier_rows.get(row.number):
+            machine = text if old.machine is None else old.machine
+            row = replace(row, machine=machine, notes=old.notes or notes, comment=old.comment)
+        rows.append(row)
     return Review(name, languages, rows)
 
 

@@ -34,7 +34,7 @@ def written_review(name: str, review: Review) -> bytes:
     """Return rows as a file of the format that its name says.
 
     Raises:
-        UserError: there is no such format, or a language is unknown.
+        UserError: there is no such format.
     """
     return _format(name).written(review)
 

@@ -25,16 +25,14 @@ _FILE = "translucid-review"
 """The id of the `<file>`, which tells these files from other XLIFF files."""
 _OURS = "translucid"
 """The category of notes and the origin of matches that are not the reviewer's."""
+_UNKNOWN = "und"
+"""The code of an unknown language (BCP 47)."""
 _STATES: tuple[State, ...] = get_args(State)
 
 
 def xliff_of(review: Review) -> bytes:
-    """Return rows as a file.
-
-    Raises:
-        UserError: a language is unknown, which the standard requires.
-    """
-    source, target = _refuse_unknown(review.document, review.languages)
+    """Return rows as a file."""
+    source, target = (code or _UNKNOWN for code in review.languages)
     languages = f'srcLang="{_quoted(source)}" trgLang="{_quoted(target)}"'
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     lines.append(f'<xliff xmlns="{_CORE}" xmlns:mtc="{_MATCHES}" version="2.1" {languages}>')
@@ -42,15 +40,6 @@ def xliff_of(review: Review) -> bytes:
     for row in review.rows:
         lines += _unit(row)
     return "\n".join([*lines, "</file>", "</xliff>", ""]).encode()
-
-
-def _refuse_unknown(name: str, languages: Languages) -> tuple[str, str]:
-    """Return the languages, which the standard requires."""
-    source, target = languages
-    if not source or not target:
-        fix = "Give `source_language` and `target_language`."
-        raise UserError("is of unknown languages, which a file for review names", file=name, fix=fix)
-    return source, target
 
 
 def _unit(row: Row) -> Iterator[str]:
@@ -142,12 +131,7 @@ class DocumentForReview:
     """A document whose translation is written as a file for review, in place of the translated document."""
 
     def __init__(self, name: str, document: Document, languages: Languages) -> None:
-        """Wrap a document; the arguments are those of `review_of`.
-
-        Raises:
-            UserError: a language is unknown.
-        """
-        _refuse_unknown(name, languages)
+        """Wrap a document; the arguments are those of `review_of`."""
         self.name, self.document, self.languages = name, document, languages
 
     @property
@@ -175,7 +159,8 @@ def read_xliff(name: str, content: bytes) -> Review:
         if file is None or root is None or file.attributes.get("id") != _FILE:
             break
         document = file.attributes.get("original", "")
-        languages = root.attributes.get("srcLang"), root.attributes.get("trgLang")
+        source, target = (root.attributes.get(name, _UNKNOWN) for name in ("srcLang", "trgLang"))
+        languages = None if source == _UNKNOWN else source, None if target == _UNKNOWN else target
         number = unit.attributes.get("id", "")
         if number.isascii() and number.isdigit() and len(number) < 10:
             rows.append(_row(int(number), unit))

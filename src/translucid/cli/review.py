@@ -21,7 +21,7 @@ from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from bitext.documents.document import Document, Target
-    from bitext.review.review import Review
+    from bitext.review.review import Correction, Review
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -63,7 +63,7 @@ def make(
 
         translucid review make handbook.docx review.docx --translated handbook.xlf
     """
-    from bitext.review.review import review_of
+    from bitext.review.review import corrected, review_of, translations_of
     from bitext.review.review_file import written_review
 
     languages = source_language, target_language
@@ -75,16 +75,12 @@ def make(
     log = Console(stderr=True)
     targets: dict[int, Target] = {}
     if earlier:
-        from bitext.review.review import corrected
-
         result = corrected(original, earlier, "")
         _print(result.problems, log)
         targets = result.targets
     elif translated:
-        from bitext.review.review import translations_of
-
         targets = translations_of(original, str(translated), content, languages)
-    rows = review_of(document.name, original, targets, languages)
+    rows = review_of(document.name, original, targets, languages, earlier)
     write_output(review, written_review(str(review), rows))
     count = sum(row.target is not None for row in rows.rows)
     log.print(f"{review}: {len(rows.rows):,} segments, {count:,} with a translation", soft_wrap=True)
@@ -123,15 +119,7 @@ def read(
     log, result = Console(stderr=True), corrected(original, rows, who or review.name)
     content = original.filled(result.targets)
     if memory:
-        from bitext.memory.translation_memory import TranslationMemory
-
-        corrections = sorted(result.corrections, key=attrgetter("who"))
-        with TranslationMemory.open(memory, write=True) as opened:
-            opened.refuse_other_languages(rows.languages)
-            names = zip(("source language", "target language"), rows.languages, strict=True)
-            opened.note({name: code for name, code in names if code})
-            for author, group in groupby(corrections, key=attrgetter("who")):
-                opened.add([correction.pair for correction in group], author)
+        _add(memory, result.corrections, rows.languages)
     write_output(out, content)
     _print(result.problems, log)
     corrected_count = sum(correction.is_changed for correction in result.corrections)
@@ -190,6 +178,18 @@ def compare(
         return
     for total in totals:
         print(total)
+
+
+def _add(memory: Path, corrections: Sequence[Correction], languages: Languages) -> None:
+    """Add corrections to a memory, which is created if it is missing."""
+    from bitext.memory.translation_memory import TranslationMemory
+
+    with TranslationMemory.open(memory, write=True) as opened:
+        opened.refuse_other_languages(languages)
+        names = zip(("source language", "target language"), languages, strict=True)
+        opened.note({name: code for name, code in names if code})
+        for who, group in groupby(sorted(corrections, key=attrgetter("who")), key=attrgetter("who")):
+            opened.add([correction.pair for correction in group], who)
 
 
 def _content(file: Path) -> bytes:

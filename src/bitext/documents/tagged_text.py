@@ -364,21 +364,22 @@ def _is_nested(text: TaggedText) -> bool:
     return nested(list(map(SIDE_AND_PAIR, text.marks)))
 
 
-_NAME_OF_TAG = re.compile(r"</?[\w:.-]+")
-"""The names of tags in a mark, without their attributes."""
+_NAME_OF_TAG = re.compile(r"</?[\w:.-]+|\{\s*\w+\s*,\s*\w+")
+"""The names of tags in a mark, without their attributes, and the beginning of an ICU plural or selection."""
 
 
 def with_marks_of(source: TaggedText, translation: TaggedText) -> TaggedText:
     """Return a translation with marks of its source in place of its own, each at most once; others are left out.
 
     A mark stands for the next one of the source that is equal or, if there is none, has the same tags with other
-    attributes. The two tags of an element stay together, whatever number they share.
+    attributes; or, as with the translated title of a link, for one that begins in the same way. The two tags of an
+    element stay together, whatever number they share.
     """
     if not translation.marks:
         return translation
     marks: dict[int, Mark] = {}  # of the source, by the index of the mark of the translation
     units, own_units = _units(source.marks), _units(translation.marks)
-    for key in (_raw_key, _name_key):
+    for key in (_raw_key, _name_key, _first_key):
         free = defaultdict[Hashable, deque[tuple[int, ...]]](deque)
         for unit in units:
             free[key(source.marks, unit)].append(unit)
@@ -407,3 +408,7 @@ def _raw_key(marks: Sequence[Mark], unit: tuple[int, ...]) -> Hashable:
 
 def _name_key(marks: Sequence[Mark], unit: tuple[int, ...]) -> Hashable:
     return tuple((tuple(_NAME_OF_TAG.findall(marks[i].raw)) or marks[i].raw, marks[i].side) for i in unit)
+
+
+def _first_key(marks: Sequence[Mark], unit: tuple[int, ...]) -> Hashable:
+    return len(unit), marks[unit[0]].raw if len(unit) > 1 else marks[unit[0]].side

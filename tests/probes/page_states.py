@@ -49,6 +49,11 @@ def opened(page: Page, address: str, link: str = "") -> None:
     page.wait_for_selector("body.ready")
 
 
+def shown(page: Page, text: str) -> str:
+    """Return a text of the page in the language of the page."""
+    return page.evaluate("(text) => globalThis.pageCatalog?.messages[text] ?? text", text)
+
+
 def _typed(page: Page, text: str = TEXT) -> None:
     page.fill("#source", text)
     expect(page.locator(SEEN).first).to_have_text(text.split()[0])
@@ -89,13 +94,13 @@ def _long(page: Page) -> None:
 
 def _looked(page: Page, tab: str) -> None:
     _typed(page)
-    page.get_by_role("tab", name=tab).click()
+    page.get_by_role("tab", name=shown(page, tab)).click()
     expect(page.locator(f"#inspection {TABS[tab]}").first).to_be_visible()
 
 
 def _contributions(page: Page) -> None:
     _typed(page)
-    page.get_by_label("what ribbons show").select_option("contributions")
+    page.get_by_label(shown(page, "what ribbons show")).select_option("contributions")
     page.wait_for_selector("#inspection .prefix .word")
 
 
@@ -107,19 +112,19 @@ def _switched(page: Page) -> None:
 
 def _patched(page: Page) -> None:
     _typed(page)
-    page.get_by_role("tab", name="Patching").click()
-    page.get_by_label("Another sentence, which").fill(TEXT.replace("soccer", "music"))
+    page.get_by_role("tab", name=shown(page, "Patching")).click()
+    page.get_by_label(shown(page, "Another sentence, which differs in a word")).fill(TEXT.replace("soccer", "music"))
     word = page.locator("#inspection .below .word").first.inner_text()
-    page.get_by_label("Word of the translation").fill(word)
-    page.get_by_label("instead of it").fill("la")
-    page.get_by_role("button", name="Compare").click()
+    page.get_by_label(shown(page, "Word of the translation")).fill(word)
+    page.get_by_label(shown(page, "instead of it")).fill("la")
+    page.get_by_role("button", name=shown(page, "Compare")).click()
     page.wait_for_selector("#inspection .sentence-pair")
 
 
 def _features(page: Page) -> None:
     """Choose a feature, and switch it off."""
     _typed(page)
-    page.get_by_role("tab", name="Features").click()
+    page.get_by_role("tab", name=shown(page, "Features")).click()
     page.locator("#inspection .features button").last.click()
     page.get_by_label("Strength").fill("0")
     expect(page.locator("#inspection .translations")).to_contain_text("off")
@@ -129,7 +134,7 @@ def _features(page: Page) -> None:
 def _graph(page: Page) -> None:
     """Follow the edges of a feature, and ablate it."""
     _typed(page)
-    page.get_by_role("tab", name="Graph").click()
+    page.get_by_role("tab", name=shown(page, "Graph")).click()
     page.locator("#inspection .graph .feature").last.press("Enter")
     page.get_by_role("button", name="Ablate it here").click()
     expect(page.locator("#inspection .graph-view")).to_contain_text("the logit changes")
@@ -137,7 +142,7 @@ def _graph(page: Page) -> None:
 
 def _patching(page: Page) -> None:
     _typed(page)
-    page.get_by_role("tab", name="Patching").click()
+    page.get_by_role("tab", name=shown(page, "Patching")).click()
     expect(page.locator("#inspection .panel")).not_to_contain_text("…")
 
 
@@ -156,7 +161,7 @@ def _swapped(page: Page) -> None:
 
 def _compared(page: Page) -> None:
     page.locator("#model-menu summary").click()
-    page.get_by_label("Compare with").select_option(index=2)
+    page.get_by_label(shown(page, "Compare with")).select_option(index=2)
     page.keyboard.press("Escape")
     _typed(page)
 
@@ -270,7 +275,7 @@ def _image(page: Page) -> None:
 
 def _image_steps(page: Page) -> None:
     _image(page)
-    page.locator("#caption-inspection").get_by_role("tab", name="Steps").click()
+    page.locator("#caption-inspection").get_by_role("tab", name=shown(page, "Steps")).click()
     page.wait_for_selector("#caption-inspection .tree .node")
 
 

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
 from tests.probes.page_states import opened, states
+from tests.probes.pseudo_locale import CODE, english_texts, in_pseudo_language
 
 from .test_clients import serving
 from .test_page import fresh
@@ -17,6 +18,11 @@ SAME = (
     *("documents", "accepting", "text-models", "patching-opened", "live-empty"),
 )
 """States that are left out to save time, because another state has the same elements in the same places."""
+TRANSLATED = (
+    *("too-long", "word", "contributions", "layers", "heads", "steps", "why", "patching", "shortcuts", "history"),
+    *("entry", "key", "unaccepted", "accepting", "document-wrong", "image", "classification"),
+)
+"""States with most texts of the page."""
 DARK = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 """The rules about colors; all other rules have the same result in the dark scheme."""
 NAMED = """() => {
@@ -70,6 +76,19 @@ def test_axe_finds_nothing(page, address):
         "gone",
     }
     assert len(seen) == 28 and expected <= seen
+    assert found == {}, "\n".join(map(str, found.items()))
+
+
+def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(page, address):
+    found = {}
+    page.set_viewport_size({"width": 390, "height": 844})
+    with in_pseudo_language(page) as words:
+        for state in states(page, address, names=TRANSLATED, link=f"?lang={CODE}"):
+            assert page.evaluate("[document.documentElement.lang, document.dir]") == [CODE, "rtl"]
+            if english := english_texts(page, words):
+                found[state.name] = english
+            if page.evaluate("document.documentElement.scrollWidth") > 390:
+                found[state.name, "wide"] = ["wider than 390 pixels"]
     assert found == {}, "\n".join(map(str, found.items()))
 
 

@@ -1,6 +1,7 @@
 // The card of a feature: its label, the pieces that it promotes, linked words, and its strongest contexts.
 
 import { element, formatSigned } from "./elements.js";
+import { formatNumber, gettext } from "./messages.js";
 
 const AROUND = 6; // words before and after the marked ones
 const cards = new WeakMap(); // by server: the promises of cards by the names of features
@@ -35,9 +36,9 @@ export function cardParts(card, languages) {
   const parts = [element("p", { className: "note", textContent: card.facts })];
   if (card.label) parts.push(element("p", {}, element("strong", { textContent: card.label })));
   parts.push(
-    ...listed("Promotes", effects(card.promotes), targetLanguage),
-    ...listed("Suppresses", effects(card.suppresses), targetLanguage),
-    ...listed(card.linked === "comes from" ? "Comes from" : "Translated as", words, ""),
+    ...listed(gettext("Promotes"), effects(card.promotes), targetLanguage),
+    ...listed(gettext("Suppresses"), effects(card.suppresses), targetLanguage),
+    ...listed(card.linked === "comes from" ? gettext("Comes from") : gettext("Translated as"), words, ""),
   );
   if (!card.contexts.length) return parts;
   const isOfEncoder = card.name.startsWith("encoder");
@@ -45,12 +46,12 @@ export function cardParts(card, languages) {
     element(
       "li",
       {},
-      element("span", { className: "value", textContent: value.toFixed(2) }),
+      element("span", { className: "value", textContent: formatNumber(value, 2) }),
       sentence(source, source_marked, sourceLanguage, !isOfEncoder),
       sentence(target, target_marked, targetLanguage, isOfEncoder),
     ),
   );
-  const heading = element("p", { className: "title", textContent: "Strongest contexts" });
+  const heading = element("p", { className: "title", textContent: gettext("Strongest contexts") });
   return [...parts, heading, element("ol", { className: "contexts" }, ...items)];
 }
 

@@ -3,6 +3,7 @@
 import { element } from "./elements.js";
 import { showCard } from "./feature_card.js";
 import { translationRow } from "./heads.js";
+import { formatNumber, gettext } from "./messages.js";
 import { loadStyle } from "./page_elements.js";
 import { addRovingTabindex } from "./roving.js";
 import { diffWords, markWords } from "./word_diff.js";
@@ -10,9 +11,10 @@ import { diffWords, markWords } from "./word_diff.js";
 const SHOWN = 3; // features of each token and sublayer
 const [MAX_FACTOR, STEP] = [3, 0.25];
 const SLIDER_DELAY = 200; // milliseconds after the last movement
-const HINT =
+const HINT = gettext(
   "The strongest features of each feed-forward sublayer: of source tokens in the encoder, and of each token of the translation " +
-  "where the decoder predicts it. Darker features are more active. Choose one to see what it stands for, and to change it.";
+    "where the decoder predicts it. Darker features are more active. Choose one to see what it stands for, and to change it.",
+);
 
 // Fill the tab.
 export async function showTab(inspector) {
@@ -26,7 +28,7 @@ export async function showTab(inspector) {
 class FeatureView {
   constructor(inspector, record) {
     this.inspector = inspector;
-    this.details = element("section", { className: "feature-details", ariaLabel: "chosen feature" });
+    this.details = element("section", { className: "feature-details", ariaLabel: gettext("chosen feature") });
     this.chips = new Map(); // by the name of a feature: its buttons
     const strongest = largestValues(record);
     const tables = ["source", "target"].map((side) => this.createTable(record, side, strongest));
@@ -40,7 +42,7 @@ class FeatureView {
   createTable(record, side, strongest) {
     const tokens = record.tokens.filter((token) => token.side === side);
     const sublayers = Object.keys(tokens[0].features);
-    const heads = ["token", ...sublayers].map((textContent) => element("th", { textContent, scope: "col" }));
+    const heads = [gettext("token"), ...sublayers].map((textContent) => element("th", { textContent, scope: "col" }));
     const chipRows = [];
     const rows = tokens.map((token) => {
       const cells = sublayers.map((sublayer) =>
@@ -51,7 +53,7 @@ class FeatureView {
       return element("tr", {}, label, ...cells.map((chips) => element("td", {}, ...chips)));
     });
     addRovingTabindex(chipRows.filter((row) => row.length));
-    const title = { source: "Source, encoder", target: "Translation, decoder" }[side];
+    const title = { source: gettext("Source, encoder"), target: gettext("Translation, decoder") }[side];
     const table = element(
       "table",
       { className: "features", ariaLabel: title },
@@ -64,7 +66,8 @@ class FeatureView {
 
   createChip(token, { feature, value, label }, largest) {
     const number = feature.split(".").at(-1);
-    const description = `${feature} at ${shownToken(token.token)}: ${value.toFixed(2)}${label ? `, ${label}` : ""}`;
+    const values = { feature, token: shownToken(token.token), value: formatNumber(value, 2) };
+    const description = gettext("{feature} at {token}: {value}", values) + (label ? `, ${label}` : "");
     const chip = element("button", {
       type: "button",
       textContent: number,
@@ -107,10 +110,10 @@ export function showSlider(inspector, root, feature) {
   const slider = element("input", { type: "range", min: 0, max: MAX_FACTOR, step: STEP, value: 1 });
   const factorText = element("output", {});
   const lang = content.languages?.[1];
-  const rows = [translationRow("original", sentence.text, lang), translationRow("", sentence.text, lang)];
+  const rows = [translationRow(gettext("original"), sentence.text, lang), translationRow("", sentence.text, lang)];
   const [name, changed] = rows[1].children;
   const table = element("table", { className: "translations" }, element("tbody", { ariaLive: "polite" }, ...rows));
-  const label = element("label", { className: "factor", textContent: "Strength " }, slider, factorText);
+  const label = element("label", { className: "factor", textContent: `${gettext("Strength")} ` }, slider, factorText);
   root.replaceChildren(label, table);
   let timer;
   let latest = 0;
@@ -124,13 +127,13 @@ export function showSlider(inspector, root, feature) {
 
   function showFactor() {
     const factor = Number(slider.value);
-    factorText.textContent = factor === 0 ? "off" : `${factor} ×`;
+    factorText.textContent = factor === 0 ? gettext("off") : `${formatNumber(factor)} ×`;
     slider.setAttribute("aria-valuetext", factorText.textContent);
-    name.textContent = factor === 1 ? "unchanged" : factorText.textContent;
+    name.textContent = factor === 1 ? gettext("unchanged") : factorText.textContent;
   }
 
   function showText(text) {
-    changed.replaceChildren(...(text.trim() ? markChanges(text, sentence.text) : ["(empty)"]));
+    changed.replaceChildren(...(text.trim() ? markChanges(text, sentence.text) : [gettext("(empty)")]));
   }
 
   async function update() {

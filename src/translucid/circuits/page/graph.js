@@ -1,11 +1,13 @@
 // The attribution graph of a word: choose a node to follow its edges, pin nodes, move with the arrow keys.
 
 import { element, formatSigned } from "./elements.js";
+import { formatNumber, gettext, pgettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 
 const LISTED = 6; // edges in each list
-const HELP =
-  "Blue raises the logit, orange lowers it. Click a node, or move with the arrow keys and press Enter; P pins it, Escape leaves it.";
+const HELP = gettext(
+  "Blue raises the logit, orange lowers it. Click a node, or move with the arrow keys and press Enter; P pins it, Escape leaves it.",
+);
 
 // Make a drawn graph interactive.
 //
@@ -56,7 +58,7 @@ export function showGraph(container, graph, options = {}) {
     if (!pinned.delete(name)) pinned.add(name);
     update();
     const button = details.querySelector(".pin");
-    if (button && name === chosen) button.textContent = pinned.has(name) ? "Unpin" : "Pin";
+    if (button && name === chosen) button.textContent = pinned.has(name) ? gettext("Unpin") : gettext("Pin");
   }
 
   // Show the edges of the chosen node and of pinned ones, and the nodes at their ends.
@@ -86,7 +88,7 @@ export function showGraph(container, graph, options = {}) {
     const pinButton = element("button", {
       type: "button",
       className: "pin",
-      textContent: pinned.has(name) ? "Unpin" : "Pin",
+      textContent: pinned.has(name) ? gettext("Unpin") : gettext("Pin"),
     });
     pinButton.addEventListener("click", () => pin(name));
     actions.append(pinButton);
@@ -106,7 +108,10 @@ export function showGraph(container, graph, options = {}) {
     const incoming = graph.edges.filter((edge) => String(edge.target) === name);
     const outgoing = graph.edges.filter((edge) => String(edge.source) === name);
     const ends = element("div", { className: "ends" });
-    ends.append(...list("From", incoming, "source"), ...list("To", outgoing, "target"));
+    ends.append(
+      ...list(pgettext("word", "From"), incoming, "source"),
+      ...list(pgettext("word", "To"), outgoing, "target"),
+    );
     return [...parts, actions, output, ends];
   }
 
@@ -134,11 +139,11 @@ export function showGraph(container, graph, options = {}) {
 
 function facts(node) {
   const values = [
-    ["direct effect on the logit", formatSigned(node.effect)],
-    ["through all paths", formatSigned(node.total)],
-    ["influence", `${(100 * node.influence).toFixed(1)} %`],
+    [gettext("direct effect on the logit"), formatSigned(node.effect)],
+    [gettext("through all paths"), formatSigned(node.total)],
+    [gettext("influence"), `${formatNumber(100 * node.influence, 1)} %`],
   ];
-  if (node.activation !== undefined) values.unshift(["value", node.activation.toFixed(2)]);
+  if (node.activation !== undefined) values.unshift([gettext("value"), formatNumber(node.activation, 2)]);
   const entries = values.map(([term, value]) =>
     element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: value })),
   );
@@ -146,9 +151,12 @@ function facts(node) {
 }
 
 function describeNode(graph, name) {
-  if (name === "logit") return graph.instead_of ? `${graph.word} instead of ${graph.instead_of}` : graph.word;
+  if (name === "logit")
+    return graph.instead_of
+      ? gettext("{word} instead of {other}", { word: graph.word, other: graph.instead_of })
+      : graph.word;
   const node = graph.nodes[Number(name)];
-  return `${node.name} at ${node.token.replaceAll("▁", "")}`;
+  return gettext("{feature} at {token}", { feature: node.name, token: node.token.replaceAll("▁", "") });
 }
 
 // Scroll a picture that is wider than the page so that a node is in the middle.

@@ -5,12 +5,14 @@ import { createContrastForm } from "./explanations.js";
 import { showCard } from "./feature_card.js";
 import { markChanges } from "./features_tab.js";
 import { showGraph } from "./graph.js";
+import { formatNumber, gettext } from "./messages.js";
 import { loadStyle } from "./page_elements.js";
 import { pythonString } from "./python_code.js";
 
-const HINT =
+const HINT = gettext(
   "Source tokens are below, the word above, and between them the features of the feed-forward sublayers that lead to it. Blue " +
-  "speaks for the word, orange and dashed against it; the width is the share of the effect.";
+    "speaks for the word, orange and dashed against it; the width is the share of the effect.",
+);
 
 // Fill the tab.
 export async function showTab(inspector) {
@@ -88,7 +90,7 @@ class GraphView {
     const { inspector, container } = this;
     const view = element("div", {});
     const figures = element("p", { className: "figures", textContent: graph.figures });
-    const details = element("details", {}, element("summary", { textContent: "Figures" }), figures);
+    const details = element("details", {}, element("summary", { textContent: gettext("Figures") }), figures);
     container.replaceChildren(view, details);
     showGraph(view, graph, {
       labels: graph.labels,
@@ -97,9 +99,9 @@ class GraphView {
         inspector.server.place.node = node ? node.name : "";
       },
       actions: [
-        { label: "Card", run: (node, output) => showCard(inspector, output, node.name) },
-        { label: "Ablate it here", run: (node, output) => this.ablate(question, node, output) },
-        { label: "Translate without it", run: (node, output) => this.translateWithout(node, output) },
+        { label: gettext("Card"), run: (node, output) => showCard(inspector, output, node.name) },
+        { label: gettext("Ablate it here"), run: (node, output) => this.ablate(question, node, output) },
+        { label: gettext("Translate without it"), run: (node, output) => this.translateWithout(node, output) },
       ],
     });
     this.node = "";
@@ -119,10 +121,23 @@ class GraphView {
     if (!result) return;
     const { changed, word, piece, logit, without } = result;
     const written = isolateText(piece.replaceAll("▁", ""));
-    const effect = changed ? `the model writes “${written}…” instead` : `the model still writes “${isolateText(word)}”`;
-    const figures = `the logit changes from ${logit.toFixed(2)} to ${without.toFixed(2)}`;
-    const removed = `Without ${node.name} at ${node.token.replaceAll("▁", "")}`;
-    output.replaceChildren(element("p", { textContent: `${removed}: ${effect}; ${figures}.` }));
+    const values = {
+      feature: node.name,
+      token: node.token.replaceAll("▁", ""),
+      word: changed ? written : isolateText(word),
+      logit: formatNumber(logit, 2),
+      without: formatNumber(without, 2),
+    };
+    const textContent = changed
+      ? gettext(
+          "Without {feature} at {token}: the model writes “{word}…” instead; the logit changes from {logit} to {without}.",
+          values,
+        )
+      : gettext(
+          "Without {feature} at {token}: the model still writes “{word}”; the logit changes from {logit} to {without}.",
+          values,
+        );
+    output.replaceChildren(element("p", { textContent }));
   }
 
   // Switch a feature off wherever it is active, and show the translation.
@@ -133,8 +148,10 @@ class GraphView {
     if (!result) return;
     const words = markChanges(result.text, sentence.text);
     const text = element("span", { dir: "auto", lang: content.languages?.[1] }, ...words);
-    const same = result.text === sentence.text ? " (the same)" : "";
-    output.replaceChildren(element("p", {}, `With ${node.name} off everywhere: `, text, same));
+    const same = result.text === sentence.text ? ` ${gettext("(the same)")}` : "";
+    output.replaceChildren(
+      element("p", {}, `${gettext("With {feature} off everywhere:", { feature: node.name })} `, text, same),
+    );
   }
 
   async ask(path, fields, output) {

@@ -4,14 +4,16 @@ import { axes } from "./attention_maps.js";
 import { createBar, element, formatPercent, formatSigned, isolateText } from "./elements.js";
 import { showCard } from "./feature_card.js";
 import { headName } from "./heads.js";
+import { gettext, pgettext } from "./messages.js";
 import { loadStyle } from "./page_elements.js";
 import { addRovingTabindex } from "./roving.js";
 
 const SHOWN = 10; // pairs
-const CHOOSE = "Choose a head, with all heads on, to see why it looks from one word to another.";
-const HINT =
+const CHOOSE = gettext("Choose a head, with all heads on, to see why it looks from one word to another.");
+const HINT = gettext(
   "The score of a query and a key, q·k/√d, is the sum of the scores of pairs: a part of the query and a part of the key. Blue " +
-  "raises the score, orange lowers it. Of a word with several pieces, it is that of the first. Choose a feature to see its card.";
+    "raises the score, orange lowers it. Of a word with several pieces, it is that of the first. Choose a feature to see its card.",
+);
 
 // Show the part, for the map that is chosen.
 export async function showPart(inspector, root) {
@@ -23,16 +25,23 @@ export async function showPart(inspector, root) {
     return;
   }
   const { down, across } = axes(record, map);
-  const querySelect = element("select", { ariaLabel: "query" }, ...wordOptions(down));
-  const keySelect = element("select", { ariaLabel: "key" });
+  const querySelect = element("select", { ariaLabel: gettext("query") }, ...wordOptions(down));
+  const keySelect = element("select", { ariaLabel: gettext("key") });
   const [summary, result] = [element("p", { ariaLive: "polite" }), element("div")];
   const card = element("div", { className: "feature-details" }); // stays when another word is chosen
   let latest = 0; // responses to earlier questions are ignored
   querySelect.addEventListener("change", () => chooseQuery(Number(querySelect.value)));
   keySelect.addEventListener("change", update);
   root.replaceChildren(
-    element("p", { className: "title", textContent: "Why does it look there?" }),
-    element("div", { className: "toolbar" }, "From ", querySelect, " to ", keySelect),
+    element("p", { className: "title", textContent: gettext("Why does it look there?") }),
+    element(
+      "div",
+      { className: "toolbar" },
+      `${pgettext("word", "From")} `,
+      querySelect,
+      ` ${pgettext("word", "to")} `,
+      keySelect,
+    ),
     summary,
     result,
     card,
@@ -68,9 +77,15 @@ export async function showPart(inspector, root) {
     );
     if (id !== latest) return; // another word was chosen meanwhile
     result.classList.remove("waiting");
-    const weight = formatPercent(map.weights[query][key]);
-    const words = [down[query], across[key]].map((word) => `“${isolateText(word)}”`).join(" looks at ");
-    summary.textContent = score ? `${words} with a score of ${formatSigned(score.score)} (weight ${weight}).` : problem;
+    const values = {
+      query: isolateText(down[query]),
+      key: isolateText(across[key]),
+      score: formatSigned(score?.score ?? 0),
+      weight: formatPercent(map.weights[query][key]),
+    };
+    summary.textContent = score
+      ? gettext("“{query}” looks at “{key}” with a score of {score} (weight {weight}).", values)
+      : problem;
     if (score) showScore(result, score, (feature) => showCard(inspector, card, feature));
     else result.replaceChildren();
   }
@@ -83,10 +98,13 @@ function showScore(root, score, openCard) {
   const scale = { minimum: Math.min(0, ...values), maximum: Math.max(0, ...values) };
   const buttons = [];
   const rows = shown.map((pair) => row([part(pair.query), part(pair.key)], pair.score, bar(pair.score)));
-  rows.push(row(["all other pairs"], others), row([element("strong", { textContent: "the score" })], score.score));
+  rows.push(
+    row([gettext("all other pairs")], others),
+    row([element("strong", { textContent: gettext("the score") })], score.score),
+  );
   root.replaceChildren(
     element("p", { className: "note", textContent: HINT }),
-    element("table", { className: "pairs", ariaLabel: "strongest pairs" }, element("tbody", {}, ...rows)),
+    element("table", { className: "pairs", ariaLabel: gettext("strongest pairs") }, element("tbody", {}, ...rows)),
   );
   addRovingTabindex(buttons);
 
@@ -103,7 +121,7 @@ function showScore(root, score, openCard) {
   // Return the name of a part; that of a feature is a button.
   function part(text) {
     const [name, token] = text.split(" @ ");
-    const place = token === undefined ? "" : ` at ${isolateText(token)}`;
+    const place = token === undefined ? "" : ` ${gettext("at {token}", { token: isolateText(token) })}`;
     const label = score.labels[name] ? ` (${score.labels[name]})` : "";
     if (!name.includes(".feature.")) return name + place;
     const button = element("button", { type: "button", textContent: name });

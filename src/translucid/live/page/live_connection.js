@@ -1,8 +1,10 @@
 // A session of live translation on the server, over a WebSocket, or over requests if the server has none; docs/live.md describes its
 // messages.
 
+import { gettext } from "./messages.js";
+
 const PART_LENGTH = 1000; // characters; a longer text is sent in parts
-const CLOSED = "The connection to the server was closed. Play the text again";
+const CLOSED = gettext("The connection to the server was closed. Play the text again");
 
 export class LiveConnection {
   // options: the fields of the session.

@@ -5,7 +5,7 @@ import { element } from "./elements.js";
 import { showExportMenu } from "./export_menu.js";
 import { formalityField, selectedModel } from "./languages.js";
 import { LiveConnection } from "./live_connection.js";
-import { languageName } from "./messages.js";
+import { formatNumber, gettext, languageName, ngettext } from "./messages.js";
 import { loadStyle, option } from "./page_elements.js";
 import { pythonString } from "./python_code.js";
 import { WORD_MILLISECONDS } from "./recording.js";
@@ -14,12 +14,13 @@ import { averageLagging, Staircase, UNSPACED } from "./staircase.js";
 import { copyToClipboard } from "./storage.js";
 
 const POLICIES = {
-  alignatt: "AlignAtt: where it attends most",
-  edatt: "EDAtt: how much it attends there",
-  "wait-k": "wait-k: count words",
-  agreement: "local agreement",
-  whole: "whole sentence",
+  alignatt: gettext("AlignAtt: where it attends most"),
+  edatt: gettext("EDAtt: how much it attends there"),
+  "wait-k": gettext("wait-k: count words"),
+  agreement: gettext("local agreement"),
+  whole: gettext("whole sentence"),
 };
+const PLAY = `▶ ${gettext("Play")}`;
 const [DEFAULT_LAG, MAX_LAG] = [2, 8]; // words
 const MESSAGE_DURATION = 1500; // milliseconds
 // The rest of a text that may still be changed: a word that no space follows. In scripts without spaces, a character is a word.
@@ -51,19 +52,34 @@ class LiveSection {
   }
 
   createElements(root) {
-    this.text = element("textarea", { id: "live-text", dir: "auto", spellcheck: false, placeholder: "Type or paste" });
-    this.play = element("button", { type: "button", className: "quiet", textContent: "▶ Play" });
-    this.play.title = "Play the text at speaking pace";
+    this.text = element("textarea", {
+      id: "live-text",
+      dir: "auto",
+      spellcheck: false,
+      placeholder: gettext("Type or paste"),
+    });
+    this.play = element("button", { type: "button", className: "quiet", textContent: PLAY });
+    this.play.title = gettext("Play the text at speaking pace");
     this.finish = element("button", {
       type: "button",
       className: "quiet",
-      textContent: "End the sentence",
+      textContent: gettext("End the sentence"),
       disabled: true,
     });
-    this.finish.title = "Write the rest (Ctrl Enter)";
-    this.clear = element("button", { type: "button", className: "quiet", textContent: "Clear", disabled: true });
+    this.finish.title = gettext("Write the rest (Ctrl Enter)");
+    this.clear = element("button", {
+      type: "button",
+      className: "quiet",
+      textContent: gettext("Clear"),
+      disabled: true,
+    });
     // Text is only added to the log, so that each word is read aloud once.
-    this.output = element("div", { className: "live-output", dir: "auto", tabIndex: 0, ariaLabel: "Translation" });
+    this.output = element("div", {
+      className: "live-output",
+      dir: "auto",
+      tabIndex: 0,
+      ariaLabel: gettext("Translation"),
+    });
     for (const [name, value] of [
       ["role", "log"],
       ["aria-live", "polite"],
@@ -71,7 +87,7 @@ class LiveSection {
     ]) {
       this.output.setAttribute(name, value);
     }
-    this.copy = element("button", { type: "button", className: "quiet", textContent: "Copy", disabled: true });
+    this.copy = element("button", { type: "button", className: "quiet", textContent: gettext("Copy"), disabled: true });
     this.status = element("span", { className: "hint" });
     this.status.setAttribute("role", "status");
     this.note = element("p", { className: "hint" }); // what the user should know, such as that a sentence was too long
@@ -82,18 +98,26 @@ class LiveSection {
     this.policy = element("select", {}, ...Object.entries(POLICIES).map(([name, label]) => option(name, label)));
     this.lag = element("input", { type: "range", min: 0, max: MAX_LAG, value: DEFAULT_LAG });
     this.lagText = element("output", {});
-    this.examples = element("ul", { className: "live-examples", ariaLabel: "Examples" });
-    this.previous = element("button", { type: "button", textContent: "‹", ariaLabel: "previous sentence" });
-    this.next = element("button", { type: "button", textContent: "›", ariaLabel: "next sentence" });
+    this.examples = element("ul", { className: "live-examples", ariaLabel: gettext("Examples") });
+    this.previous = element("button", { type: "button", textContent: "‹", ariaLabel: gettext("previous sentence") });
+    this.next = element("button", { type: "button", textContent: "›", ariaLabel: gettext("next sentence") });
     this.place = element("span", { className: "place" });
     this.pager = element("div", { className: "toolbar" }, this.previous, this.place, this.next);
     this.figureRoot = element("div", {});
     this.exportMenu = element("div", { className: "export-menu" });
-    this.figure = element("section", { className: "inspector", ariaLabel: "Attention of each decision", hidden: true });
+    this.figure = element("section", {
+      className: "inspector",
+      ariaLabel: gettext("Attention of each decision"),
+      hidden: true,
+    });
     this.step = element("p", { className: "note" }); // which of two models is shown
     this.figure.append(this.step, this.pager, this.figureRoot, this.exportMenu);
     const footer = (...children) => element("div", { className: "pane-footer" }, ...children);
-    const label = element("label", { className: "visually-hidden", htmlFor: "live-text", textContent: "Text" });
+    const label = element("label", {
+      className: "visually-hidden",
+      htmlFor: "live-text",
+      textContent: gettext("Text"),
+    });
     root.append(
       element(
         "div",
@@ -104,8 +128,8 @@ class LiveSection {
       element(
         "div",
         { className: "bar live-controls" },
-        element("label", {}, "Policy ", this.policy),
-        element("label", {}, "Lag ", this.lag, this.lagText),
+        element("label", {}, `${gettext("Policy")} `, this.policy),
+        element("label", {}, `${gettext("Lag")} `, this.lag, this.lagText),
       ),
       this.problem,
       this.note,
@@ -156,7 +180,7 @@ class LiveSection {
 
   showLag() {
     const count = Number(this.lag.value);
-    this.lagText.textContent = `${count} ${count === 1 ? "word" : "words"}`;
+    this.lagText.textContent = ngettext("{count} word", "{count} words", count);
     this.lag.disabled = this.policy.value === "whole";
   }
 
@@ -244,7 +268,7 @@ class LiveSection {
     this.connection = null;
     this.hasFailed = true; // the next change of the text begins again
     this.problem.textContent = showKeyError(message)
-      ? "The server requires an API key: see above."
+      ? gettext("The server requires an API key: see above.")
       : asSentence(message);
   }
 
@@ -268,7 +292,7 @@ class LiveSection {
 
   async copyTranslation() {
     const copied = await copyToClipboard(this.output.textContent);
-    this.status.textContent = copied ? "Copied" : "This browser does not allow the page to copy.";
+    this.status.textContent = copied ? gettext("Copied") : gettext("This browser does not allow the page to copy.");
     setTimeout(() => {
       this.status.textContent = "";
     }, MESSAGE_DURATION);
@@ -296,7 +320,7 @@ class LiveSection {
       this.updateButtons();
     };
     this.player = setInterval(next, WORD_MILLISECONDS);
-    this.play.textContent = "❚❚ Stop";
+    this.play.textContent = `❚❚ ${gettext("Stop")}`;
     next();
   }
 
@@ -306,7 +330,7 @@ class LiveSection {
     clearInterval(this.player);
     this.player = null;
     this.text.value += this.notPlayed.join("");
-    this.play.textContent = "▶ Play";
+    this.play.textContent = PLAY;
   }
 
   async loadExamples() {
@@ -347,7 +371,9 @@ class LiveSection {
     const lags = this.sentences.filter(({ ended }) => ended).map(averageLagging);
     const defined = lags.filter((lag) => lag !== null);
     const mean = defined.reduce((sum, lag) => sum + lag, 0) / defined.length;
-    this.lagging.textContent = defined.length ? `Average lagging: ${mean.toFixed(1)} words` : "";
+    this.lagging.textContent = defined.length
+      ? gettext("Average lagging: {count} words", { count: formatNumber(mean, 1) })
+      : "";
   }
 
   // Show the staircase of a sentence, or what is new in it.
@@ -361,11 +387,11 @@ class LiveSection {
     this.staircase?.update(sentences[index]);
     this.staircase?.showLatest();
     this.pager.hidden = sentences.length < 2;
-    this.place.textContent = `Sentence ${index + 1} of ${sentences.length}`;
+    this.place.textContent = gettext("Sentence {number} of {total}", { number: index + 1, total: sentences.length });
     this.previous.disabled = index === 0;
     this.next.disabled = index === sentences.length - 1;
     const [from, to] = record.languages.map(languageName);
-    this.step.textContent = record.pivot ? `The second step, from ${from} to ${to}` : "";
+    this.step.textContent = record.pivot ? gettext("The second step, from {from} to {to}", { from, to }) : "";
   }
 
   showExports() {

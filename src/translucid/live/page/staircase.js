@@ -13,6 +13,7 @@ import {
   textDirection,
   themeColors,
 } from "./elements.js";
+import { filled, gettext, ngettext } from "./messages.js";
 
 // Letters of scripts without spaces between words, for a regular expression.
 export const UNSPACED =
@@ -24,8 +25,12 @@ const MIN_SHARE = 0.05; // smaller weights have no percentage
 const MAX_DESCRIBED_WORDS = 3;
 const [END_TOKEN, END] = ["</s>", "(end)"]; // what the model proposed to end the sentence, and the words for it
 const [CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN] = [34, 28, 13, 12]; // pixels, in a saved picture
-const ZONE_RULES = { alignatt: "attends most", edatt: "attends much" }; // what the policies forbid at the last words heard
-const HINT = "Choose a word to see what was proposed before it, and why it waited.";
+// What the policies forbid at the last words heard.
+const ZONE_RULES = {
+  alignatt: gettext("{zone}: a word that attends most here waits"),
+  edatt: gettext("{zone}: a word that attends much here waits"),
+};
+const HINT = gettext("Choose a word to see what was proposed before it, and why it waited.");
 
 // Return all decisions about a sentence in the order in which they were made:
 // { isWritten, text, heard, row, isAtEnd: whether the sentence had ended, record }.
@@ -88,7 +93,7 @@ export class Staircase {
     this.description = element("p", { className: "description", textContent: HINT });
     this.table = element(
       "table",
-      { className: "staircase", ariaLabel: "attention when each word was written" },
+      { className: "staircase", ariaLabel: gettext("attention when each word was written") },
       element("thead", {}, this.headerRow),
       this.body,
     );
@@ -103,7 +108,11 @@ export class Staircase {
       this.showsAll = checkbox.checked;
       this.renderVisibility();
     });
-    return element("div", { className: "toolbar" }, element("label", {}, checkbox, " Show all words that waited"));
+    return element(
+      "div",
+      { className: "toolbar" },
+      element("label", {}, checkbox, ` ${gettext("Show all words that waited")}`),
+    );
   }
 
   legend() {
@@ -116,11 +125,11 @@ export class Staircase {
   legendTexts() {
     const { policy, lag } = this.settings;
     const texts = [
-      ["frontier", "frontier: heard before it, not heard after it"],
-      ["unheard", "not heard yet"],
+      ["frontier", gettext("frontier: heard before it, not heard after it")],
+      ["unheard", gettext("not heard yet")],
     ];
     if (!(policy in ZONE_RULES) || lag === 0) return texts;
-    return [...texts, ["forbidden", `${lastWords(lag)}: a word that ${ZONE_RULES[policy]} here waits`]];
+    return [...texts, ["forbidden", filled(ZONE_RULES[policy], { zone: lastWords(lag) })]];
   }
 
   // Show the sentence as it is now. Decisions are only added, never changed.
@@ -247,37 +256,63 @@ export class Staircase {
   // Return a sentence about a decision.
   describe({ isWritten, isAtEnd, text, heard, row, record }) {
     const word = isolateText(text);
-    const when = `${heard} ${heard === 1 ? "word" : "words"} had been heard`;
-    if (!isWritten) return `${word} waited when ${when}: ${this.reason(record)}.`;
+    const values = { word, reason: isWritten ? "" : this.reason(record) };
+    if (!isWritten) {
+      return ngettext(
+        "{word} waited when {count} word had been heard: {reason}.",
+        "{word} waited when {count} words had been heard: {reason}.",
+        heard,
+        values,
+      );
+    }
     const largest = row
       .map((weight, s) => ({ weight, s }))
       .filter(({ weight }) => weight >= MIN_SHARE)
       .sort((a, b) => b.weight - a.weight)
       .slice(0, MAX_DESCRIBED_WORDS);
     const list = largest.map(({ weight, s }) => `${isolateText(this.sentence.source[s])} ${formatPercent(weight)}`);
-    const attention = list.length ? ` It attends to ${list.join(", ")}.` : "";
-    return `${word} was written when ${isAtEnd ? "the sentence had ended" : when}.${attention}`;
+    const attention = list.length ? ` ${gettext("It attends to {list}.", { list: list.join(", ") })}` : "";
+    const written = isAtEnd
+      ? gettext("{word} was written when the sentence had ended.", values)
+      : ngettext(
+          "{word} was written when {count} word had been heard.",
+          "{word} was written when {count} words had been heard.",
+          heard,
+          values,
+        );
+    return written + attention;
   }
 
   // Return why a word waited.
   reason({ piece, heard, evidence }) {
     const { policy, lag } = this.settings;
-    if (piece.piece === END_TOKEN) return "the end of the translation waits for the end of the sentence";
+    if (piece.piece === END_TOKEN) return gettext("the end of the translation waits for the end of the sentence");
     const zone = lastWords(Math.min(lag, heard));
     if (policy === "alignatt") {
       const word = this.sentence.source[this.sentence.heard[heard]?.words[evidence.argmax]];
-      if (word === undefined) return "the model has no attention";
-      const place = Math.min(lag, heard) === 1 ? zone : `one of ${zone}`;
-      return `it attends most to ${isolateText(word)}, ${place}`;
+      if (word === undefined) return gettext("the model has no attention");
+      const values = { word: isolateText(word), zone };
+      return Math.min(lag, heard) === 1
+        ? gettext("it attends most to {word}, {zone}", values)
+        : gettext("it attends most to {word}, one of {zone}", values);
     }
     if (policy === "edatt") {
-      return `${formatPercent(evidence.mass)} of its attention is on ${zone}; from ${formatPercent(evidence.alpha)} on, it waits`;
+      return gettext("{share} of its attention is on {zone}; from {limit} on, it waits", {
+        share: formatPercent(evidence.mass),
+        zone,
+        limit: formatPercent(evidence.alpha),
+      });
     }
-    if (policy === "wait-k") return `it needs ${evidence.needs} source words`;
+    if (policy === "wait-k") return gettext("it needs {count} source words", { count: evidence.needs });
     if (policy === "agreement") {
-      return `${evidence.agreeing} of ${evidence.needs} earlier hypotheses ${evidence.agreeing === 1 ? "begins" : "begin"} with it`;
+      return ngettext(
+        "{count} of {total} earlier hypotheses begins with it",
+        "{count} of {total} earlier hypotheses begin with it",
+        evidence.agreeing,
+        { total: evidence.needs },
+      );
     }
-    return "this policy waits for the end of the sentence";
+    return gettext("this policy waits for the end of the sentence");
   }
 
   // Return the visible rows as a picture that does not need the style sheet.
@@ -353,7 +388,7 @@ export class Staircase {
 
 // Return "the last word heard", or "the last 2 words heard".
 function lastWords(count) {
-  return count === 1 ? "the last word heard" : `the last ${count} words heard`;
+  return count === 1 ? gettext("the last word heard") : gettext("the last {count} words heard", { count });
 }
 
 function cell(weight, column, heard, zone) {

@@ -1,0 +1,96 @@
+"""A pseudo-language of the page: English with accents, in brackets, a third longer, written from right to left."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Page, Response
+
+from translucid.inspection.rendering.message_catalogs import TEMPLATE, Message, catalog_script, read_catalog
+
+CODE = "ar-XB"
+"""CLDR's code of the mirrored pseudo-language. Browsers take the numbers and the direction of Arabic for it."""
+_ACCENTS = str.maketrans("aeiouyAEIOUY", "áéíóúýÁÉÍÓÚÝ")
+_WORD = re.compile(r"[A-Za-z]+")
+_HEADER = "Plural-Forms: nplurals=2; plural=(n != 1);\n"
+NAMES = {"translucid", "json", "api", "escape", "ctrl", "enter"}
+_SHOWN = """() => {
+  const texts = [];
+  const isOther = (part) =>
+    part.closest("code, kbd, pre, script, style, noscript, [translate=no], .page-language, body [lang]:not([lang=''])");
+  for (const part of document.body.querySelectorAll("*")) {
+    if (isOther(part) || !part.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    for (const name of ["aria-label", "title", "placeholder", "aria-valuetext"]) texts.push(part.getAttribute(name));
+    for (const node of part.childNodes) if (node.nodeType === Node.TEXT_NODE) texts.push(node.nodeValue);
+  }
+  return [...new Set(texts.filter(Boolean))];
+}"""
+
+
+def pseudo(text: str) -> str:
+    """Return a text in the pseudo-language, with its placeholders and tags.
+
+    >>> pseudo("Open {count} <b>files</b>")
+    '⟦Ópén {count} <b>fílés</b> ····⟧'
+    """
+    parts = re.split(r"(\{\w+\}|<[^>]*>)", text)
+    accented = "".join(part if i % 2 else part.translate(_ACCENTS) for i, part in enumerate(parts))
+    return f"⟦{accented} {'·' * max(1, len(''.join(parts[::2])) // 3)}⟧"
+
+
+def pseudo_catalog() -> str:
+    """Return the catalog of the pseudo-language as a script."""
+    messages = [
+        Message(one.source, one.context, one.plural, [], [pseudo(text) for text in (one.source, one.plural) if text])
+        for one in read_catalog(TEMPLATE)[1]
+    ]
+    return catalog_script(CODE, _HEADER, messages)
+
+
+@contextmanager
+def in_pseudo_language(page: Page) -> Iterator[set[str]]:
+    """Offer the pseudo-language on pages of this context; yield the words that the server has sent, in lower case."""
+    words: set[str] = set()
+
+    def read(response: Response) -> None:
+        if "json" in response.headers.get("content-type", ""):
+            words.update(_words_of(response.json()))
+
+    context = page.context
+    offered = f"globalThis.pageLanguages = {json.dumps([CODE])};\n"
+    context.route("**/language.js", lambda route: route.fulfill(body=re.sub(r"\A.*\n", offered, route.fetch().text())))
+    context.route(f"**/{CODE}.js", lambda route: route.fulfill(body=pseudo_catalog(), content_type="text/javascript"))
+    page.on("response", read)
+    try:
+        yield words
+    finally:
+        page.remove_listener("response", read)
+        context.unroute("**/language.js")
+        context.unroute(f"**/{CODE}.js")
+
+
+def _words_of(value: object) -> Iterator[str]:
+    """Yield the words in a response, except those in the names of attention maps, which the page translates."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name not in ("maps", "label", "layers", "kind"):
+                yield from _words_of(name if name in ("probabilities",) else item)
+                yield from _words_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words_of(item)
+    elif isinstance(value, str):
+        yield from _WORD.findall(value.lower())
+
+
+def english_texts(page: Page, words: set[str]) -> list[str]:
+    """Return the texts on the page with an English word: one with a plain vowel that is neither a name nor in `words`."""
+    return [
+        text
+        for text in page.evaluate(_SHOWN)
+        if any(
+            re.search("[aeiouy]", word.lower()) and len(word) > 1 and word.lower() not in NAMES | words
+            for word in _WORD.findall(text)
+        )
+    ]

@@ -126,8 +126,8 @@ def _features(page: Page) -> None:
     _typed(page)
     page.get_by_role("tab", name=shown(page, "Features")).click()
     page.locator("#inspection .features button").last.click()
-    page.get_by_label("Strength").fill("0")
-    expect(page.locator("#inspection .translations")).to_contain_text("off")
+    page.get_by_label(shown(page, "Strength")).fill("0")
+    expect(page.locator("#inspection .translations")).to_contain_text(shown(page, "off"))
     page.wait_for_selector("#inspection .feature-details table:not(.waiting)")
 
 
@@ -136,8 +136,8 @@ def _graph(page: Page) -> None:
     _typed(page)
     page.get_by_role("tab", name=shown(page, "Graph")).click()
     page.locator("#inspection .graph .feature").last.press("Enter")
-    page.get_by_role("button", name="Ablate it here").click()
-    expect(page.locator("#inspection .graph-view")).to_contain_text("the logit changes")
+    page.get_by_role("button", name=shown(page, "Ablate it here")).click()
+    page.wait_for_selector("#inspection .graph-view .actions + div p")
 
 
 def _patching(page: Page) -> None:
@@ -310,8 +310,9 @@ def _live(page: Page) -> None:
     """Hear a sentence and the beginning of another one, and show the words that waited before a word."""
     page.click("#show-live")
     page.fill("#live-text", f"{TEXT}. She sings in the ")
-    expect(page.locator("#live .place")).to_have_text("Sentence 2 of 2")
-    page.get_by_role("button", name="previous sentence").click()
+    place = shown(page, "Sentence {number} of {total}").format(number=2, total=2)
+    expect(page.locator("#live .place")).to_have_text(place)
+    page.get_by_role("button", name=shown(page, "previous sentence")).click()
     page.locator("#live .staircase [aria-expanded]").last.click()
 
 

@@ -13,6 +13,8 @@ CODE = "ar-XB"
 """CLDR's code of the mirrored pseudo-language. Browsers take the numbers and the direction of Arabic for it."""
 _ACCENTS = str.maketrans("aeiouyAEIOUY", "áéíóúýÁÉÍÓÚÝ")
 _WORD = re.compile(r"[A-Za-z]+")
+_POINT = re.compile(r"\w+(?:\.\w+)+")
+"""A named point of a model, such as a head."""
 _HEADER = "Plural-Forms: nplurals=2; plural=(n != 1);\n"
 NAMES = {"translucid", "json", "api", "escape", "ctrl", "enter"}
 _SHOWN = """() => {
@@ -20,7 +22,7 @@ _SHOWN = """() => {
   const isOther = (part) =>
     part.closest("code, kbd, pre, script, style, noscript, [translate=no], .page-language, body [lang]:not([lang=''])");
   for (const part of document.body.querySelectorAll("*")) {
-    if (isOther(part) || !part.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    if (isOther(part) || part.closest(".tree .node") || !part.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
     for (const name of ["aria-label", "title", "placeholder", "aria-valuetext"]) texts.push(part.getAttribute(name));
     for (const node of part.childNodes) if (node.nodeType === Node.TEXT_NODE) texts.push(node.nodeValue);
   }
@@ -71,11 +73,12 @@ def in_pseudo_language(page: Page) -> Iterator[set[str]]:
 
 
 def _words_of(value: object) -> Iterator[str]:
-    """Yield the words in a response, except those in the names of attention maps, which the page translates."""
+    """Yield the words in a response, except those in names of attention maps, tabs and states, which the page translates."""
     if isinstance(value, dict):
         for name, item in value.items():
-            if name not in ("maps", "label", "layers", "kind"):
-                yield from _words_of(name if name in ("probabilities",) else item)
+            if name == "probabilities" and isinstance(item, dict):  # of the labels of texts
+                yield from _words_of(list(item))
+            elif name not in ("maps", "tabs", "sections", "layers", "kind"):
                 yield from _words_of(item)
     elif isinstance(value, list):
         for item in value:
@@ -85,12 +88,14 @@ def _words_of(value: object) -> Iterator[str]:
 
 
 def english_texts(page: Page, words: set[str]) -> list[str]:
-    """Return the texts on the page with an English word: one with a plain vowel that is neither a name nor in `words`."""
-    return [
-        text
-        for text in page.evaluate(_SHOWN)
-        if any(
-            re.search("[aeiouy]", word.lower()) and len(word) > 1 and word.lower() not in NAMES | words
-            for word in _WORD.findall(text)
-        )
-    ]
+    """Return the texts on the page with an English word: one with a plain vowel that is neither a name nor known."""
+    return [text for text in page.evaluate(_SHOWN) if any(_is_english(word, words) for word in _words_in(text))]
+
+
+def _words_in(text: str) -> list[str]:
+    return _WORD.findall(_POINT.sub("", text))
+
+
+def _is_english(word: str, known: set[str]) -> bool:
+    lowered = word.lower()
+    return len(word) > 1 and bool(re.search("[aeiouy]", lowered)) and lowered not in NAMES | known

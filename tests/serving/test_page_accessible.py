@@ -20,7 +20,18 @@ SAME = (
 """States that are left out to save time, because another state has the same elements in the same places."""
 TRANSLATED = (
     *("too-long", "word", "contributions", "layers", "heads", "steps", "why", "patching", "shortcuts", "history"),
-    *("entry", "key", "unaccepted", "accepting", "document-wrong", "image", "classification"),
+    *(
+        "entry",
+        "key",
+        "unaccepted",
+        "accepting",
+        "document-wrong",
+        "image",
+        "classification",
+        "features",
+        "graph",
+        "live",
+    ),
 )
 """States with most texts of the page."""
 DARK = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
@@ -90,6 +101,39 @@ def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(page, a
             if page.evaluate("document.documentElement.scrollWidth") > 390:
                 found[state.name, "wide"] = ["wider than 390 pixels"]
     assert found == {}, "\n".join(map(str, found.items()))
+
+
+def test_the_language_is_that_of_the_browser_of_the_choice_or_of_a_link(context, address):
+    page = context.browser.new_page(locale="es-MX")
+
+    def shows(code, translation, title):
+        page.wait_for_selector("body.ready")
+        assert page.evaluate("[document.documentElement.lang, document.dir]") == [code, "ltr"]
+        expect(page.get_by_role("region", name=translation, exact=True)).to_be_visible()
+        expect(page.locator("#clear")).to_have_attribute("title", title)
+        expect(page.locator(".page-language")).to_have_value(code)
+
+    page.goto(address)
+    shows("es", "español", "Borrar el texto")
+    page.locator(".page-language").select_option("de")
+    page.wait_for_selector("html[lang=de] body.ready")
+    page.reload()
+    shows("de", "Spanisch", "Text löschen")
+    page.goto(f"{address}/?lang=fr")
+    shows("fr", "espagnol", "Effacer le texte")
+    forms = page.evaluate("""async () => {
+      const { ngettext } = await import("./messages.js");
+      return [0, 1, 2, 1000].map((count) => ngettext("{count} language", "{count} languages", count));
+    }""")
+    assert forms == ["0 langue", "1 langue", "2 langues", "1\u202f000 langues"]
+    page.locator(".page-language").select_option("en")
+    page.wait_for_selector("html[lang=en] body.ready")
+    assert "lang" not in page.url
+    shows("en", "Spanish", "Clear the text")
+    page.route("**/languages/fr.js", lambda route: route.abort())  # without its catalog, the page is in English
+    page.goto(f"{address}/?lang=fr")
+    shows("en", "Spanish", "Clear the text")
+    page.close()
 
 
 def test_axe_detects_a_button_without_a_name(page):

@@ -27,7 +27,7 @@ HTML = ("serving/page/index.html", "interop/web/page.html")
 """The HTML files of pages that are translated, in the package."""
 LOADER = "language.js"
 """The script that chooses the language of a page."""
-_ATTRIBUTES = ("aria-label", "title", "placeholder")
+_ATTRIBUTES = ("aria-label", "title", "placeholder", "data-label")
 _NOT_TRANSLATED = ("script", "style", "noscript", "kbd", "code", "svg", "title")
 _VOID = ("meta", "link", "input", "br", "path")
 _CALL = re.compile(r"(?<!function )\b(n|p|)gettext\(")

@@ -264,7 +264,7 @@ function treeSvg(root, layout, nodeElements) {
 }
 
 function hypothesisTable({ finished, best }, lang = "") {
-  const headers = [gettext("hypothesis"), "log p", gettext("score")].map((textContent) =>
+  const headers = [gettext("hypothesis"), gettext("log p"), gettext("score")].map((textContent) =>
     element("th", { textContent, scope: "col" }),
   );
   const rows = finished.map(({ node, text, log_prob, score }) =>

@@ -105,6 +105,7 @@ class Inspector {
       this.showSentence(index);
       this.server.onSentenceChange?.(index);
     });
+    this.sentenceBar.bar.dataset.label = gettext("Sentence");
     const tabEntries = this.availableTabs().map((name) => ({ key: name, label: this.tabs[name].label, title: "" }));
     this.tabBar = createTabBar("views", gettext("views"), tabEntries, (name) => {
       this.showTab(name);

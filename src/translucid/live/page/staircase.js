@@ -23,7 +23,7 @@ export const STANDS_ALONE = new RegExp(`^[${UNSPACED}\\u3000-\\u303f\\uff00-\\uf
 
 const MIN_SHARE = 0.05; // smaller weights have no percentage
 const MAX_DESCRIBED_WORDS = 3;
-const [END_TOKEN, END] = ["</s>", "(end)"]; // what the model proposed to end the sentence, and the words for it
+const [END_TOKEN, END] = ["</s>", gettext("(end)")]; // what the model proposed to end the sentence, and the words for it
 const [CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN] = [34, 28, 13, 12]; // pixels, in a saved picture
 // What the policies forbid at the last words heard.
 const ZONE_RULES = {

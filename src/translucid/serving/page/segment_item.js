@@ -104,11 +104,10 @@ function retrievedEntries({ retrieved = [] }) {
     retrievedWords.set(button, strongest);
     return button;
   });
-  return element(
-    "div",
-    { className: "entries", role: "group", ariaLabel: gettext("words from earlier sentences") },
-    ...buttons,
-  );
+  const entries = element("div", { className: "entries", role: "group" }, ...buttons);
+  entries.ariaLabel = gettext("words from earlier sentences");
+  entries.dataset.label = gettext("From earlier sentences:");
+  return entries;
 }
 
 // Return the word that the memory has decided at a button, or undefined.

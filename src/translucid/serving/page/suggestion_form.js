@@ -45,6 +45,7 @@ function openForm({ text, translation, from, to }, onSaved) {
     textContent: text,
     hidden: true,
   });
+  subject.dataset.label = gettext("for:");
   const problem = element("p", { className: "problem", role: "alert" });
   const form = element("form", { id: "suggestion-form" }, textarea, save, cancel, subject, problem);
   isEdited = () => textarea.value !== translation;

@@ -20,9 +20,9 @@ NAMES = {"translucid", "json", "api", "escape", "ctrl", "enter"}
 _SHOWN = """() => {
   const texts = [];
   const isOther = (part) =>
-    part.closest("code, kbd, pre, script, style, noscript, [translate=no], .page-language, body [lang]:not([lang=''])");
+    part.closest(".tree .node, code, kbd, pre, script, style, noscript, [translate=no], .page-language, body [lang]:not([lang=''])");
   for (const part of document.body.querySelectorAll("*")) {
-    if (isOther(part) || part.closest(".tree .node") || !part.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    if (isOther(part) || !part.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
     for (const name of ["aria-label", "title", "placeholder", "aria-valuetext"]) texts.push(part.getAttribute(name));
     for (const node of part.childNodes) if (node.nodeType === Node.TEXT_NODE) texts.push(node.nodeValue);
   }
@@ -73,7 +73,7 @@ def in_pseudo_language(page: Page) -> Iterator[set[str]]:
 
 
 def _words_of(value: object) -> Iterator[str]:
-    """Yield the words in a response, except those in names of attention maps, tabs and states, which the page translates."""
+    """Yield the words in a response, except those in names that the page translates: of maps, tabs, states."""
     if isinstance(value, dict):
         for name, item in value.items():
             if name == "probabilities" and isinstance(item, dict):  # of the labels of texts

@@ -19,8 +19,8 @@ _HEADER = "Plural-Forms: nplurals=2; plural=(n != 1);\n"
 NAMES = {"translucid", "json", "api", "escape", "ctrl", "enter"}
 _SHOWN = """() => {
   const texts = [];
-  const isOther = (part) =>
-    part.closest(".tree .node, code, kbd, pre, script, style, noscript, [translate=no], .page-language, body [lang]:not([lang=''])");
+  const others = ".tree .node, code, kbd, pre, script, style, noscript, [translate=no], .page-language";
+  const isOther = (part) => part.closest(`${others}, body [lang]:not([lang=""])`);
   for (const part of document.body.querySelectorAll("*")) {
     if (isOther(part) || !part.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
     for (const name of ["aria-label", "title", "placeholder", "aria-valuetext"]) texts.push(part.getAttribute(name));

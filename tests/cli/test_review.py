@@ -29,9 +29,10 @@ def test_a_document_is_translated_reviewed_and_compared(small_run, tmp_path, mon
     corrected_table("table.docx", "1", "Me encanta ⟨1⟩el fútbol⟨/1⟩.")
     corrected_table("table.docx", "2", "Está ⟨1⟩feliz.")
     arguments = ["review", "read", "page.html", "table.docx", "done.html"]
-    assert run([*arguments, "--memory", "m.memory", "--who", "Ana"]) == 0
+    assert run([*arguments, "--memory", "m.memory", "--who", "Ana"]) == 2  # a row has a problem
     err = capsys.readouterr().err
     assert "row 2: ⟨1⟩ is not in the source" in err and "2 segments, 1 corrected, 0 approved unchanged" in err
+    assert "has a problem in 1 row; all others are in done.html" in err
     before, after = (tmp_path / "es.html").read_text(), (tmp_path / "done.html").read_text()
     first, *others = after.split("</p>")
     assert first.endswith("<p>Me encanta <b>el fútbol</b>.") and others == before.split("</p>")[1:]

@@ -125,6 +125,10 @@ def read(
     corrected_count = sum(correction.is_changed for correction in result.corrections)
     counts = f"{corrected_count:,} corrected, {len(result.corrections) - corrected_count:,} approved unchanged"
     log.print(f"{out}: {len(original.segments):,} segments, {counts}", soft_wrap=True)
+    if result.problems:
+        count = len(result.problems)
+        what = f"has a problem in {count:,} row{'s' * (count > 1)}; all others are in {out}"
+        raise UserError(what, file=review, fix="Correct these rows, and read the file again with --overwrite.")
 
 
 @app.command()

@@ -110,6 +110,34 @@ def test_segments_are_edited_by_keyboard_alone(page):
     assert downloaded(page)[1].splitlines() == ["Me encanta.", *before[1:]]
 
 
+def test_an_accepted_translation_fills_repetitions_and_one_key_undoes_it(page):
+    choose(page, "You sing.\nI like soccer.\nYou sing.\nThey sing.\nYou sing.\n")
+    areas, notice = page.locator("#segments textarea"), page.locator("#editor-notice")
+    items = page.locator("#segments li")
+    before = texts(page)
+    areas.nth(4).fill("Mine.")  # an edit is not replaced
+    areas.first.fill("Cantas.")
+    areas.first.press("Control+Enter")
+    expect(areas.nth(1)).to_be_focused()
+    expect(notice).to_contain_text("3")
+    assert texts(page) == ["Cantas.", before[1], "Cantas.", before[3], "Mine."]
+    expect(items.nth(2).locator(".state")).to_contain_text("edited, not accepted")
+    expect(page.locator("#document-status")).to_contain_text("1 of 5")
+    page.keyboard.press("Alt+c")
+    page.keyboard.press("Alt+m")  # there is no memory
+    expect(notice).to_contain_text("no match")
+    assert texts(page)[1] == "I like soccer."
+    page.keyboard.press("Alt+u")
+    assert texts(page) == ["Cantas.", before[1], "Cantas.", before[3], "Mine."]
+    page.keyboard.press("Alt+u")
+    assert texts(page) == ["Cantas.", *before[1:4], "Mine."]
+    expect(items.nth(2).locator(".state")).to_contain_text("machine translation")
+    page.keyboard.press("Alt+u")
+    expect(notice).to_contain_text("nothing to undo")
+    page.keyboard.press("Alt+j")
+    expect(areas.nth(2)).to_be_focused()
+
+
 def test_segments_are_edited_by_touch_alone(context, address):  # noqa: F811
     phone = {"has_touch": True, "is_mobile": True, "viewport": {"width": 390, "height": 800}}
     with fresh(context.browser, **phone) as page:

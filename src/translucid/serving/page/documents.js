@@ -3,7 +3,9 @@
 // The server stores the document and accepted segments; this browser stores edits until they are accepted.
 
 import { initAcceptDialogs } from "./accept_dialogs.js";
+import { forgetSegments, knownSegment, refreshLater, storeSegments } from "./all_segments.js";
 import { withApiKey } from "./api_key.js";
+import { forgetSteps, recordStep } from "./editor_steps.js";
 import { element } from "./elements.js";
 import { formalityField } from "./languages.js";
 import { formatNumber, gettext, ngettext } from "./messages.js";
@@ -11,14 +13,13 @@ import { $, progressIndicator } from "./page_elements.js";
 import { RETRY_DELAY, readResponse } from "./requests.js";
 import {
   clearHints,
-  entersLineBreaks,
   entryOf,
   fitHeight,
   isDoubtful,
-  segmentClasses,
   segmentItem,
   serverText,
   showHints,
+  showState,
 } from "./segment_item.js";
 import { addRecentDocument, readDrafts, recentDocuments, removeRecentDocument, writeDrafts } from "./storage.js";
 
@@ -29,6 +30,27 @@ const ACTIVE_STATES = ["waiting", "translating"];
 /** @typedef {{ first: number, offset: number, previous: Page[] }} Page */
 /** @type {Page} */
 const FIRST_PAGE = { first: 0, offset: 0, previous: [] };
+// The functions for the dialogs and tools.
+const editor = {
+  getDocument: () => openDocument,
+  readDrafts: () => readDrafts(openDocument.id),
+  writeDrafts: (drafts) => writeDrafts(openDocument.id, drafts),
+  request,
+  refreshProgress,
+  reloadSegments() {
+    refreshLater();
+    return reloadSegments();
+  },
+  showProblem,
+  showSegment,
+  segmentOf,
+  setTexts,
+  accept,
+  undo,
+  moveFocus,
+  moveDown,
+  hintsShown: () => hintsShown,
+};
 let selectedModel; // a function that returns the model and the languages
 /** @type {any} */
 let openDocument = null; // the server's record of the open document
@@ -43,6 +65,9 @@ let latestRequest = 0; // for another document; responses to earlier requests ar
 let pollTimer;
 let retrieves = false; // whether corrections change the next translations
 let canChangeMemory = false;
+/** @type {any} */
+let tools = null; // of editor_tools.js, loaded with the first document
+let hintsShown = Promise.resolve(); // for the focused segment
 let memoryChanges = 0; // the number of times that the memory was changed here
 const progress = progressIndicator($("documents"), $("document-problem"));
 
@@ -66,28 +91,14 @@ export function initDocuments(settings, getSelectedModel) {
     await refreshProgress();
     showPage(0, []);
   });
-  $("next-segments").addEventListener("click", () =>
-    showPage((segments.at(-1)?.number ?? -1) + 1, [...page.previous, page]),
-  );
-  $("previous-segments").addEventListener("click", () =>
-    showPage(page.previous.at(-1)?.first ?? 0, page.previous.slice(0, -1)),
-  );
-  initAcceptDialogs({
-    getDocument: () => openDocument,
-    readDrafts: () => readDrafts(openDocument.id),
-    writeDrafts: (drafts) => writeDrafts(openDocument.id, drafts),
-    request,
-    refreshProgress,
-    reloadSegments,
-    showProblem,
-    showSegment,
-  });
+  $("next-segments").addEventListener("click", () => turnPage(1));
+  $("previous-segments").addEventListener("click", () => turnPage(-1));
+  initAcceptDialogs(editor);
   $("segments").addEventListener("focusin", ({ target }) => {
     if (!isTextarea(target)) return;
     showHintsFor(target);
     translateAgain(target);
   });
-  $("segments").addEventListener("keydown", onKeydown);
   $("segments").addEventListener("mousedown", (event) => {
     if (actionOf(event)) event.preventDefault();
   }); // the focus stays in the text
@@ -160,6 +171,9 @@ function clear() {
   openDocument = null;
   segments = [];
   page = requestedPage = FIRST_PAGE;
+  forgetSegments();
+  forgetSteps();
+  tools?.clear();
   clearHints();
   $("segments").replaceChildren();
   $("previous-segments").disabled = $("next-segments").disabled = true;
@@ -171,7 +185,7 @@ async function open(id) {
   const requestId = ++latestRequest;
   clear();
   try {
-    const record = await request(id);
+    const [record] = await Promise.all([request(id), loadTools()]);
     if (requestId !== latestRequest) return;
     showProgress(record);
     renderRecentDocuments();
@@ -181,6 +195,16 @@ async function open(id) {
     showProblem(error);
     if (error.retryable) pollTimer = setTimeout(() => open(id), RETRY_DELAY);
     else forgetDocument(id); // the server does not have it
+  }
+}
+
+async function loadTools() {
+  try {
+    const { initTools } = await import("./editor_tools.js");
+    tools ??= initTools(editor);
+  } catch {
+    const message = gettext("The server does not respond. The page tries again automatically.");
+    throw Object.assign(new Error(message), { retryable: true });
   }
 }
 
@@ -297,11 +321,17 @@ async function showPage(first, previous) {
     if (requestId !== latestRequest || pageRequestId !== latestPageRequest) return;
     const isOtherPage = first !== page.first || received.length !== segments.length;
     page = { first, offset: offsetOf(first, previous), previous };
-    segments = received;
+    segments = storeSegments(received);
     renderPage(isOtherPage);
   } catch (error) {
     if (requestId === latestRequest) showProblem(error);
   }
+}
+
+// Show the next (1) or previous (-1) page.
+function turnPage(step) {
+  if (step > 0) return showPage((segments.at(-1)?.number ?? -1) + 1, [...page.previous, page]);
+  return showPage(page.previous.at(-1)?.first ?? 0, page.previous.slice(0, -1));
 }
 
 // Return how many segments are shown before a page.
@@ -383,50 +413,74 @@ function showHintsFor(textarea) {
     if (!item.contains(hints)) hints.replaceChildren();
   }
   const insert = (text, replaceAll) => {
+    const before = textarea.value;
     textarea.focus();
     if (replaceAll) textarea.select();
     textarea.setRangeText(text, textarea.selectionStart, textarea.selectionEnd, "end");
+    recordStep(gettext("insertion"), [{ number: segmentOf(textarea).number, before, after: textarea.value }]);
     textarea.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  showHints(item.querySelector(".hints"), `${openDocument.id}/segments/${item.dataset.number}/hints`, request, insert);
+  hintsShown = showHints(
+    item.querySelector(".hints"),
+    `${openDocument.id}/segments/${item.dataset.number}/hints`,
+    request,
+    insert,
+  );
 }
 
 // Store an edit in this browser until it is accepted; without a text, remove it.
 function storeDraft(segment, text = serverText(segment)) {
-  const drafts = readDrafts(openDocument.id);
-  if (text === serverText(segment)) delete drafts[segment.number];
-  else drafts[segment.number] = text;
-  writeDrafts(openDocument.id, drafts);
-  const item = itemOf(segment); // null if the user has gone to another page
-  if (item) item.className = segmentClasses(segment, drafts[segment.number]);
+  storeDrafts(new Map([[segment.number, text]]));
 }
 
-function onKeydown(event) {
-  const { target: textarea, key } = event;
-  if (!isTextarea(textarea) || event.isComposing) return;
-  const { value, selectionStart, selectionEnd } = textarea;
-  const hasSelection = selectionStart !== selectionEnd;
-  const isOnFirstLine = !value.slice(0, selectionStart).includes("\n");
-  const isOnLastLine = !value.slice(selectionEnd).includes("\n");
-  if (key === "Enter" && !event.shiftKey && (event.ctrlKey || !entersLineBreaks(segmentOf(textarea)))) {
-    event.preventDefault();
-    accept(textarea);
-  } else if (key === "Escape") {
-    undo(textarea);
-  } else if (key === "ArrowDown" && !hasSelection && isOnLastLine) {
-    if (moveFocus(textarea, 1)) event.preventDefault();
-  } else if (key === "ArrowUp" && !hasSelection && isOnFirstLine) {
-    if (moveFocus(textarea, -1)) event.preventDefault();
+// Store edits in this browser by segment number, until they are accepted; the text of the server is none.
+function storeDrafts(texts) {
+  const drafts = readDrafts(openDocument.id);
+  for (const [number, text] of texts) {
+    if (text === serverText(knownSegment(number))) delete drafts[number];
+    else drafts[number] = text;
+  }
+  writeDrafts(openDocument.id, drafts);
+  for (const segment of segments) {
+    if (texts.has(segment.number)) showState(itemOf(segment), segment, drafts[segment.number]);
   }
 }
 
-// Move to the next (1) or previous (-1) segment; return whether there is one on this page.
+// Store texts by segment number as edits, and show those on the page.
+function setTexts(texts) {
+  storeDrafts(texts);
+  for (const segment of segments) {
+    if (!texts.has(segment.number)) continue;
+    const textarea = itemOf(segment).querySelector("textarea");
+    textarea.value = texts.get(segment.number);
+    fitHeight(textarea);
+  }
+}
+
+// Move to the next (1) or previous (-1) segment, perhaps on another page; return whether there is one.
 function moveFocus(textarea, step) {
   const textareas = [...$("segments").querySelectorAll("textarea")].filter(({ disabled }) => !disabled);
   const next = textareas[textareas.indexOf(textarea) + step];
-  next?.focus();
-  next?.scrollIntoView({ block: "nearest" });
-  return Boolean(next);
+  if (next) {
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
+    return true;
+  }
+  const hasPage = !$(step > 0 ? "next-segments" : "previous-segments").disabled;
+  if (hasPage) turnPage(step).then(() => focusEnd(step));
+  return hasPage;
+}
+
+function moveDown(textarea) {
+  moveFocus(textarea, 1);
+}
+
+// Focus the first segment of a page after turning forward, the last one after turning back.
+function focusEnd(step) {
+  const textareas = [...$("segments").querySelectorAll("textarea:enabled")];
+  const textarea = /** @type {HTMLTextAreaElement} */ (textareas.at(step > 0 ? 0 : -1));
+  textarea?.focus();
+  textarea?.scrollIntoView({ block: "center" });
 }
 
 // Return the button of a segment that an event is about, if any.
@@ -441,32 +495,34 @@ function onAction(event) {
   if (!button) return;
   const textarea = button.closest("li").querySelector("textarea");
   if (button.matches(".undo")) undo(textarea);
-  else accept(textarea, document.activeElement === textarea); // otherwise, an on-screen keyboard would open
+  else accept(textarea, document.activeElement === textarea ? moveDown : null); // else an on-screen keyboard would open
 }
 
 function undo(textarea) {
   const segment = segmentOf(textarea);
-  textarea.value = serverText(segment);
-  storeDraft(segment);
-  fitHeight(textarea);
+  const [number, before, after] = [segment.number, textarea.value, serverText(segment)];
+  recordStep(gettext("undoing of an edit"), [{ number, before, after }]);
+  setTexts(new Map([[number, after]]));
 }
 
-// Accept the translation in a textarea, and move on at once if `movesOn`.
-async function accept(textarea, movesOn = true) {
+// Accept the translation in a textarea; `moveOn(textarea)` is called at once.
+async function accept(textarea, moveOn) {
   const requestId = latestRequest;
   const segment = segmentOf(textarea);
   const text = textarea.value;
+  const [wasAccepted, wasDoubtful] = [segment.accepted, isDoubtful(segment)];
   const item = textarea.closest("li");
   item.querySelector(".problem").textContent = "";
-  if (movesOn && !moveFocus(textarea, 1) && !$("next-segments").disabled) $("next-segments").click();
+  moveOn?.(textarea);
   try {
     const updated = await request(`${openDocument.id}/segments/${segment.number}`, "PUT", { text });
     if (requestId !== latestRequest) return;
-    openDocument.accepted += segment.accepted ? 0 : 1;
-    openDocument.doubtful -= isDoubtful(segment) ? 1 : 0;
+    openDocument.accepted += wasAccepted ? 0 : 1;
+    openDocument.doubtful -= wasDoubtful ? 1 : 0;
     Object.assign(segment, updated);
     showProgress(openDocument);
     if (updated.remembered) onMemoryChanged();
+    tools?.fillRepetitions(segment);
     if (textarea.value !== text) return; // edited again
     storeDraft(segment);
     if (itemOf(segment)) replaceItem(segment);
@@ -497,7 +553,7 @@ async function translateAgain(textarea) {
   try {
     const updated = await request(`${openDocument.id}/segments/${segment.number}/translate`, "POST", {});
     if (requestId !== latestRequest || !isUntouched() || updated.target === segment.target) return;
-    Object.assign(segment, { retrieved: [] }, updated);
+    storeSegments([updated]);
     replaceItem(segment);
   } catch {
     segment.memoryChanges = -1; // the next focus tries again

@@ -65,6 +65,7 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "documents"
     | "drop-overlay"
     | "editor"
+    | "editor-notice"
     | "example-list"
     | "examples"
     | "generated-text"

@@ -3,6 +3,7 @@
 import { element } from "./elements.js";
 import { gettext } from "./messages.js";
 
+export const IS_MAC = /Mac|iP(hone|ad)/.test(navigator.platform);
 const BAR_DELAY = 300; // milliseconds
 const MESSAGE_DELAY = 3000; // milliseconds
 const styles = new Map(); // by name: promises of the style sheets of sections that are loaded when they are opened

@@ -48,7 +48,16 @@ export function segmentItem(segment, draft, languages) {
     ariaLabel: gettext("matches from the memory, and terms"),
   });
   const problem = element("p", { className: "problem", role: "alert" });
-  item.append(segmentInfo(segment), source, textarea, actions, hints, retrievedEntries(segment), warnings, problem);
+  item.append(
+    segmentInfo(segment, draft),
+    source,
+    textarea,
+    actions,
+    hints,
+    retrievedEntries(segment),
+    warnings,
+    problem,
+  );
   return item;
 }
 
@@ -115,8 +124,9 @@ export function entryOf(button) {
   return retrievedWords.get(button);
 }
 
-// The line above a segment: its number and place, its confidence, the origin of its translation, and whether it is accepted.
-function segmentInfo({ number, place, note, confidence, origin, accepted }) {
+// The line above a segment: its number and place, its confidence, the origin of its translation, and its state.
+function segmentInfo(segment, draft) {
+  const { number, place, note, confidence, origin } = segment;
   const info = element("p", { className: "hint", textContent: `${number + 1} · ${place}`, title: note ?? "" });
   if (confidence !== null) {
     const title = gettext("confidence {share}", { share: formatShare(confidence) });
@@ -124,8 +134,20 @@ function segmentInfo({ number, place, note, confidence, origin, accepted }) {
     info.append(" ", element("meter", { value: confidence, ...thresholds, title }));
   }
   if (origin && origin !== "model") info.append(` · ${ORIGINS[origin]}`);
-  if (accepted) info.append(` · ${gettext("accepted")}`);
+  info.append(element("span", { className: "state", textContent: stateText(segment, draft) }));
   return info;
+}
+
+function stateText({ accepted, target, origin }, draft) {
+  if (draft !== undefined) return `· ${gettext("edited, not accepted")}`;
+  if (accepted) return `· ${gettext("accepted")}`;
+  return target !== null && (origin ?? "model") === "model" ? `· ${gettext("machine translation")}` : "";
+}
+
+// Show the state of a segment in its item. `draft` is the unaccepted edit, if any.
+export function showState(item, segment, draft) {
+  item.className = segmentClasses(segment, draft);
+  item.querySelector(".state").textContent = stateText(segment, draft);
 }
 
 // Return the source as nodes, with its tag placeholders as elements whose titles show the tags.
@@ -140,7 +162,7 @@ export function serverText({ target, existing }) {
 }
 
 // Return the classes of a segment's item. `draft` is the unaccepted edit, if any.
-export function segmentClasses(segment, draft) {
+function segmentClasses(segment, draft) {
   return [segment.accepted && "accepted", draft !== undefined && "draft", isDoubtful(segment) && "doubtful"]
     .filter(Boolean)
     .join(" ");
@@ -187,11 +209,17 @@ function matchButton({ percent, source, target, differing, who }, insert) {
   const title = [`“${source}”`, differences, who && gettext("from {person}", { person: who })]
     .filter(Boolean)
     .join(" · ");
-  return hintButton(target, title, () => insert(target, true), `${percent}\u00a0%`);
+  const button = hintButton(target, title, () => insert(target, true), `${percent}\u00a0%`);
+  button.classList.add("match");
+  return button;
 }
 
 function termButton({ source, target }, insert) {
-  return hintButton(`${source} → ${target}`, gettext("a term and its translation"), () => insert(target, false));
+  const title = gettext("a term and its translation");
+  const button = hintButton(`${source} → ${target}`, title, () => insert(target, false));
+  button.classList.add("term");
+  button.dataset.target = target;
+  return button;
 }
 
 function hintButton(text, title, onClick, label = "") {

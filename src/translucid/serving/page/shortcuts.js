@@ -1,11 +1,11 @@
 // Keyboard shortcuts, and the dialogs.
 
 import { element } from "./elements.js";
-import { $ } from "./page_elements.js";
+import { $, IS_MAC } from "./page_elements.js";
 import { readStorage, writeStorage } from "./storage.js";
 
 const OFF_KEY = "translucid.keys.off";
-const IS_MAC = /Mac|iP(hone|ad)/.test(navigator.platform);
+const MAC_KEYS = { Ctrl: "⌘", Alt: "⌃" };
 
 // Set up. `shortcuts` is a list of { keys, description, action }. Single keys work outside of text fields only, "Ctrl …" everywhere
 // (on a Mac also with ⌘).
@@ -28,10 +28,17 @@ export function initShortcuts(shortcuts) {
   });
 }
 
+// Add shortcuts that another module handles to the dialog, under a heading.
+export function addShortcutGroup(heading, shortcuts) {
+  const list = element("dl", { className: "shortcuts" });
+  list.append(...shortcuts.flatMap(shortcutRow));
+  $("shortcut-list").after(element("h3", { textContent: heading }), list);
+}
+
 function shortcutRow({ keys, description }) {
   const term = element("dt", {});
   for (const key of keys.split(" ")) {
-    term.append(element("kbd", { textContent: IS_MAC && key === "Ctrl" ? "⌘" : key }), " ");
+    term.append(element("kbd", { textContent: (IS_MAC && MAC_KEYS[key]) || key }), " ");
   }
   return [term, element("dd", { textContent: description })];
 }

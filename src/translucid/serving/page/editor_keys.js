@@ -1,0 +1,70 @@
+// The keys of the document editor.
+//
+// Letters are pressed with Alt, on a Mac with Control, because there Option types characters. No browser or screen reader uses
+// these letters with this key while the focus is in a page.
+
+import { gettext } from "./messages.js";
+import { $, IS_MAC } from "./page_elements.js";
+import { entersLineBreaks } from "./segment_item.js";
+
+// The shortcuts in the dialog. Those with `action`, the name of a function of the tools, are handled by their letter.
+/** @type {{ keys: string, description: string, action?: string }[]} */
+export const EDITOR_SHORTCUTS = [
+  { keys: "Enter", description: gettext("accept the translation and go to the next segment") },
+  { keys: "Ctrl Enter", description: gettext("accept it and go to the next segment that is not accepted") },
+  { keys: "Alt J", description: gettext("go there without accepting"), action: "goToUnaccepted" },
+  { keys: "Shift Enter", description: gettext("insert a line break") },
+  { keys: "↑ ↓", description: gettext("in the first or last line: go to the previous or next segment") },
+  { keys: "Esc", description: gettext("undo your edit of the segment") },
+  { keys: "Alt M", description: gettext("insert the best match from the memory"), action: "insertMatch" },
+  { keys: "Alt G", description: gettext("insert the next term of the glossary"), action: "insertTerm" },
+  { keys: "Alt C", description: gettext("copy the source"), action: "copySource" },
+  { keys: "Alt U", description: gettext("undo the last insertion, filling or replacement"), action: "undoStep" },
+];
+
+// Set up. `editor` has the functions of documents.js, `tools` those that the shortcuts name.
+export function initEditorKeys(editor, tools) {
+  $("segments").addEventListener("keydown", (event) => {
+    if (event.target instanceof HTMLTextAreaElement && !event.isComposing) onTextKey(event, editor, tools);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing || $("documents").hidden || !editor.getDocument()) return;
+    if (document.querySelector("dialog[open]")) return;
+    const shortcut = EDITOR_SHORTCUTS.find(({ keys, action }) => action && keys === `Alt ${letterOf(event)}`);
+    if (!shortcut?.action) return;
+    event.preventDefault();
+    tools[shortcut.action](focusedTextarea());
+  });
+}
+
+function onTextKey(event, editor, tools) {
+  const { target: textarea, key } = event;
+  const { value, selectionStart, selectionEnd } = textarea;
+  const hasSelection = selectionStart !== selectionEnd;
+  const isOnFirstLine = !value.slice(0, selectionStart).includes("\n");
+  const isOnLastLine = !value.slice(selectionEnd).includes("\n");
+  const hasCtrl = event.ctrlKey || event.metaKey;
+  if (key === "Enter" && !event.shiftKey && (hasCtrl || !entersLineBreaks(editor.segmentOf(textarea)))) {
+    event.preventDefault();
+    editor.accept(textarea, hasCtrl ? tools.goToUnaccepted : editor.moveDown);
+  } else if (key === "Escape") {
+    editor.undo(textarea);
+  } else if (key === "ArrowDown" && !hasSelection && isOnLastLine) {
+    if (editor.moveFocus(textarea, 1)) event.preventDefault();
+  } else if (key === "ArrowUp" && !hasSelection && isOnFirstLine) {
+    if (editor.moveFocus(textarea, -1)) event.preventDefault();
+  }
+}
+
+// Return the letter that is pressed with Alt (on a Mac, with Control), or "". On keyboards of other scripts, it is that of the
+// key's place.
+function letterOf({ key, code, altKey, ctrlKey, metaKey, shiftKey }) {
+  const isModified = IS_MAC ? ctrlKey && !altKey : altKey && !ctrlKey;
+  if (!isModified || metaKey || shiftKey) return "";
+  return /^[a-z]$/i.test(key) ? key.toUpperCase() : code.replace(/^Key/, "");
+}
+
+function focusedTextarea() {
+  const focused = document.activeElement;
+  return focused?.closest("#segments li")?.querySelector("textarea") ?? null;
+}

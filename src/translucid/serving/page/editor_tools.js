@@ -1,0 +1,154 @@
+// The tools of the document editor: insertions, undo, repeated segments, and the way to the next unaccepted segment. They are loaded
+// with the first document.
+
+import { allSegments, knownSegment } from "./all_segments.js";
+import { EDITOR_SHORTCUTS, initEditorKeys } from "./editor_keys.js";
+import { recordStep, undoneStep } from "./editor_steps.js";
+import { element } from "./elements.js";
+import { formatNumber, gettext, ngettext } from "./messages.js";
+import { $ } from "./page_elements.js";
+import { serverText } from "./segment_item.js";
+import { addShortcutGroup } from "./shortcuts.js";
+
+const MOST_LINKS = 12; // numbers of segments in a notice
+let editor; // the functions of documents.js
+
+// Set up; return the tools. `documentEditor` has the functions
+//   getDocument(), request(path, method, fields), readDrafts(), showProblem(error or null)
+//   segmentOf(textarea), showSegment(number)
+//   setTexts(texts): store texts by segment number as unaccepted edits, and show them
+//   accept(textarea, moveOn), undo(textarea), moveFocus(textarea, step), moveDown(textarea)
+//   hintsShown(): a promise of the hints of the focused segment
+export function initTools(documentEditor) {
+  editor = documentEditor;
+  addShortcutGroup(gettext("In the document editor"), EDITOR_SHORTCUTS);
+  const tools = { goToUnaccepted, insertMatch, insertTerm, copySource, undoStep, fillRepetitions, clear };
+  initEditorKeys(editor, tools);
+  return tools;
+}
+
+function clear() {
+  $("editor-notice").replaceChildren();
+}
+
+/** @typedef {{ numbers?: number[], canUndo?: boolean }} NoticeOptions */
+// Say what was done: a text, the numbers of segments as buttons, and perhaps a button to undo it.
+/** @type {(text: string, options?: NoticeOptions) => void} */
+function showNotice(text, { numbers = [], canUndo = false } = {}) {
+  const links = numbers.slice(0, MOST_LINKS).map((number) => {
+    const button = element("button", { type: "button", className: "quiet", textContent: formatNumber(number + 1) });
+    button.ariaLabel = gettext("go to segment {number}", { number: number + 1 });
+    button.addEventListener("click", () => editor.showSegment(number));
+    return button;
+  });
+  const more =
+    numbers.length > MOST_LINKS
+      ? [gettext("and {count} more", { count: formatNumber(numbers.length - MOST_LINKS) })]
+      : [];
+  const undo = element("button", { type: "button", textContent: gettext("Undo"), title: "Alt U" });
+  undo.addEventListener("click", () => undoStep());
+  $("editor-notice").replaceChildren(
+    element("span", { textContent: text }),
+    ...links,
+    ...more,
+    ...(canUndo ? [undo] : []),
+  );
+}
+
+function textOf(segment, drafts) {
+  return drafts[segment.number] ?? serverText(segment);
+}
+
+// Replace the text of segments as one step that can be undone.
+function changeTexts(name, texts) {
+  const drafts = editor.readDrafts();
+  const changes = [...texts].map(([number, after]) => {
+    const before = textOf(knownSegment(number), drafts);
+    return { number, before, after };
+  });
+  recordStep(name, changes);
+  editor.setTexts(texts);
+}
+
+function undoStep() {
+  const drafts = editor.readDrafts();
+  const step = undoneStep(({ number, after }) => {
+    const segment = knownSegment(number);
+    const isEdited = drafts[number] !== undefined;
+    return segment && (isEdited || !segment.accepted) && textOf(segment, drafts) === after;
+  });
+  if (!step) return showNotice(gettext("There is nothing to undo. Accepted segments stay accepted."));
+  editor.setTexts(step.texts);
+  const kept =
+    step.kept &&
+    ngettext("{count} accepted or edited since then stays.", "{count} accepted or edited since then stay.", step.kept);
+  return showNotice(`${gettext("Undone: {step}.", { step: step.name })} ${kept || ""}`, {
+    numbers: [...step.texts.keys()],
+  });
+}
+
+// Go to the next segment that is not accepted, after the last one to the first.
+async function goToUnaccepted(textarea) {
+  const requestedDocument = editor.getDocument().id;
+  const current = textarea ? editor.segmentOf(textarea).number : -1;
+  try {
+    const segments = await allSegments(editor.request, editor.getDocument());
+    if (editor.getDocument()?.id !== requestedDocument) return;
+    const drafts = editor.readDrafts();
+    const isOpen = ({ number, accepted }) => number !== current && (!accepted || drafts[number] !== undefined);
+    const next = segments.slice(current + 1).find(isOpen) ?? segments.find(isOpen);
+    if (next) await editor.showSegment(next.number);
+    else showNotice(gettext("No other segment is left: all are accepted."));
+  } catch (error) {
+    editor.showProblem(error);
+  }
+}
+
+async function insertMatch(textarea) {
+  if (!textarea) return;
+  await editor.hintsShown();
+  const button = textarea.closest("li").querySelector(".hints .match");
+  if (button) button.click();
+  else showNotice(gettext("The memory has no match for this segment."));
+}
+
+// Insert the first term of the segment that its translation lacks.
+async function insertTerm(textarea) {
+  if (!textarea) return;
+  await editor.hintsShown();
+  const buttons = [...textarea.closest("li").querySelectorAll(".hints .term")];
+  const text = textarea.value.toLowerCase();
+  const next = buttons.find(({ dataset }) => !text.includes(dataset.target.toLowerCase()));
+  if (next) next.click();
+  else
+    showNotice(
+      buttons.length ? gettext("The translation has all terms.") : gettext("The glossary has no term of this segment."),
+    );
+}
+
+function copySource(textarea) {
+  if (!textarea) return;
+  const { number, source } = editor.segmentOf(textarea);
+  changeTexts(gettext("copy of the source"), new Map([[number, source]]));
+  textarea.focus();
+}
+
+// Fill the untouched segments with the same source as an accepted one with its translation, unaccepted.
+async function fillRepetitions({ number, source, target }) {
+  const requestedDocument = editor.getDocument().id;
+  try {
+    const segments = await allSegments(editor.request, editor.getDocument());
+    if (editor.getDocument()?.id !== requestedDocument) return;
+    const drafts = editor.readDrafts();
+    const isRepetition = (other) =>
+      other.source === source && other.number !== number && !other.accepted && drafts[other.number] === undefined;
+    const repetitions = segments.filter((other) => isRepetition(other) && serverText(other) !== target);
+    if (!repetitions.length) return;
+    const numbers = repetitions.map((other) => other.number);
+    const name = ngettext("filling of {count} repetition", "filling of {count} repetitions", numbers.length);
+    changeTexts(name, new Map(numbers.map((repetition) => [repetition, target])));
+    showNotice(gettext("Filled with the same translation, to accept:"), { numbers, canUndo: true });
+  } catch (error) {
+    if (!error.retryable) editor.showProblem(error); // the next accepted segment tries again
+  }
+}

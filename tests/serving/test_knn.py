@@ -148,6 +148,10 @@ def test_entries_belong_to_a_user(server, post):
         answer = post(user, "/memory/entry", q=SIMILAR)
         assert (answer.status_code, answer.json()) == (404, {"error": "The memory has no such entry"})
         assert post(user, "/memory/remove", q=SIMILAR).status_code == 404
+    assert post("ana", "/memory/find", q="SOCCER").json() == {"entries": [entry], "complete": True}
+    assert post("ana", "/memory/find", q="sombrero").json() == {"entries": [], "complete": True}
+    assert post("guest", "/memory/find", q="soccer").status_code == 404
+    assert post("ana", "/memory/find", q="x" * 201).status_code == 400
     assert post("ana", "/memory/entry", q=SIMILAR, target="en").status_code == 404
     assert post("ana", "/memory/remove", q=SIMILAR, source="es").status_code == 400
     assert post("guest", "/suggest", q=SIMILAR, s=ANA).status_code == 403

@@ -290,6 +290,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/translate_file": [{"file", "source", "target", "api_key"}],
         "/suggest": [common | {"s"}] * 3,
         "/memory/entry": [common] * 3,
+        "/memory/find": [common] * 3,
         "/memory/remove": [common] * 3,
         "/look": [seen | contrast | {"explain", "translations", "maps", "ablate"}] * 3,
         "/continue": [seen | {"prefix"}] * 3,

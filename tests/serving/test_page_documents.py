@@ -47,11 +47,11 @@ def test_source_and_target_segments_are_side_by_side(page):
     assert page.locator("#document-drop").bounding_box()["height"] < 60  # there is room for the document
     doubtful = page.locator("#segments li.doubtful")
     assert "unknown characters: 足 球" in doubtful.last.inner_text()
-    page.get_by_label("only segments to check").check()
+    page.get_by_label("Segments to show").select_option("doubtful")
     expect(page.locator("#segments li:not(.doubtful)")).to_have_count(0)
     count = page.locator("#segments li.doubtful").count()
     assert count >= 1
-    expect(page.locator("#segment-range")).to_have_text(f"1 to {count} of {count} to check")
+    expect(page.locator("#segment-range")).to_have_text(f"1 to {count} of {count}")
     expect(page.get_by_label("Next segments")).to_be_disabled()
 
 

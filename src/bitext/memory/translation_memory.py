@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections import Counter
@@ -187,18 +188,24 @@ class TranslationMemory:
             self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_LATEST_CHANGE, str(latest + 1)))
         return removed
 
-    def find(self, text: str, *, sides: Sequence[Side] = SIDES, whole_words: bool = False) -> Iterator[Entry]:
+    def find(
+        self, text: str, *, sides: Sequence[Side] = SIDES, whole_words: bool = False, seconds: float = math.inf
+    ) -> Iterator[Entry]:
         """Yield the entries that contain a text, ignoring case, the newest first (a concordance).
 
         Args:
             text: a part of a segment; no segment contains a blank text.
             sides: the sides to search.
             whole_words: whether the text must begin and end at the edges of words.
+            seconds: the time after which the search ends, so that older entries are missing.
         """
         pattern = search_pattern(text, whole_words=whole_words)
         if pattern is None:
             return
-        for entry in self._entries(1 << 62, "change < ? ORDER BY change DESC"):
+        end = time.monotonic() + seconds
+        for number, entry in enumerate(self._entries(1 << 62, "change < ? ORDER BY change DESC")):
+            if number % PROGRESS_STEP == 0 and time.monotonic() > end:
+                return
             if any(pattern.search(getattr(entry, side)) for side in sides):
                 yield entry
 

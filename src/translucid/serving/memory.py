@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -45,6 +46,8 @@ RETRIEVING = 4
 """The most recently used translators that a memory changes; each keeps up to 65,536 states of the decoder."""
 READ_SECONDS, WRITE_SECONDS = 0.5, 2.0
 """The seconds for which a reader and a writer wait for another program that has locked the file."""
+MOST_FOUND, FIND_SECONDS = 20, 1.0
+"""The limits of a search for a text: entries, and seconds, which are enough for some 100,000 entries."""
 UNREADABLE = -2
 """The number of the latest change of a memory that can't be read; no memory has it."""
 PAUSE = 10.0
@@ -222,6 +225,20 @@ class ServerMemory:
         if match is None:
             raise ApiError(404, NO_ENTRY)
         return match
+
+    def concordance(self, source: str, target: str, text: str) -> tuple[list[Match], bool]:
+        """Return the newest entries that contain a text on either side, and whether these are all.
+
+        Raises:
+            ApiError: 404, the memory is of other languages.
+        """
+        if not self.is_between(source, target):
+            raise ApiError(404, NO_ENTRY)
+        started = time.monotonic()
+        with _as_api_errors():
+            entries = list(islice(self.memory.find(text, seconds=FIND_SECONDS), MOST_FOUND + 1))
+        is_complete = len(entries) <= MOST_FOUND and time.monotonic() - started < FIND_SECONDS
+        return [Match(text, entry) for entry in entries[:MOST_FOUND]], is_complete
 
     def add(self, source: str, target: str, pairs: Sequence[Pair], who: str) -> Future[None]:
         """Add pairs to the memory in the writer's thread.

@@ -158,6 +158,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, dict[str
         },
         "translation memory": {
             "POST /memory/entry": entries.entry,
+            "POST /memory/find": entries.find,
             "POST /memory/remove": entries.remove,
         },
         "looking inside": {

@@ -3,12 +3,20 @@
 // The server stores the document and accepted segments; this browser stores edits until they are accepted.
 
 import { initAcceptDialogs } from "./accept_dialogs.js";
-import { forgetSegments, knownSegment, refreshLater, storeSegments } from "./all_segments.js";
+import {
+  allSegments,
+  forgetSegments,
+  knownSegment,
+  listedNumbers,
+  refreshLater,
+  storeSegments,
+} from "./all_segments.js";
 import { withApiKey } from "./api_key.js";
 import { forgetSteps, recordStep } from "./editor_steps.js";
 import { element } from "./elements.js";
 import { formalityField } from "./languages.js";
 import { formatNumber, gettext, ngettext } from "./messages.js";
+import { onOtherTabs, tellOtherTabs } from "./other_tabs.js";
 import { $, progressIndicator } from "./page_elements.js";
 import { RETRY_DELAY, readResponse } from "./requests.js";
 import {
@@ -27,9 +35,9 @@ const FIRST_POLL_DELAY = 100; // milliseconds between requests for the progress,
 const LONGEST_POLL_DELAY = 1000;
 const SEGMENTS_PER_PAGE = 50;
 const ACTIVE_STATES = ["waiting", "translating"];
-/** @typedef {{ first: number, offset: number, previous: Page[] }} Page */
+/** @typedef {{ first: number, previous: Page[] }} Page */
 /** @type {Page} */
-const FIRST_PAGE = { first: 0, offset: 0, previous: [] };
+const FIRST_PAGE = { first: 0, previous: [] };
 // The functions for the dialogs and tools.
 const editor = {
   getDocument: () => openDocument,
@@ -39,11 +47,14 @@ const editor = {
   refreshProgress,
   reloadSegments() {
     refreshLater();
+    tellOtherTabs(openDocument.id, null, true);
     return reloadSegments();
   },
   showProblem,
   showSegment,
   segmentOf,
+  getList: () => list,
+  showList,
   setTexts,
   accept,
   undo,
@@ -55,11 +66,10 @@ let selectedModel; // a function that returns the model and the languages
 /** @type {any} */
 let openDocument = null; // the server's record of the open document
 let segments = []; // those on the current page
-// A page of segments: the number of its first segment, how many are shown before it, and the previous pages. The two numbers
-// differ when only doubtful segments are shown.
-let page = FIRST_PAGE;
-/** @type {Omit<Page, "offset">} */
-let requestedPage = FIRST_PAGE; // `first` and `previous` of the page that was requested last
+/** @type {number[] | null} */
+let list = null; // the numbers of the segments to show, if these are not all in the order of the document
+let page = FIRST_PAGE; // how many segments are shown before it, and the previous pages
+let requestedPage = FIRST_PAGE; // the page that was requested last
 let latestPageRequest = 0;
 let latestRequest = 0; // for another document; responses to earlier requests are ignored
 let pollTimer;
@@ -87,13 +97,12 @@ export function initDocuments(settings, getSelectedModel) {
     input.value = ""; // so that choosing the same file again is a change
   });
   $("delete-document").addEventListener("click", deleteDocument);
-  $("only-doubtful").addEventListener("change", async () => {
-    await refreshProgress();
-    showPage(0, []);
-  });
+  for (const id of /** @type {const} */ (["segment-filter", "segment-order"]))
+    $(id).addEventListener("change", () => showList());
   $("next-segments").addEventListener("click", () => turnPage(1));
   $("previous-segments").addEventListener("click", () => turnPage(-1));
   initAcceptDialogs(editor);
+  onOtherTabs(followOtherTab);
   $("segments").addEventListener("focusin", ({ target }) => {
     if (!isTextarea(target)) return;
     showHintsFor(target);
@@ -170,6 +179,8 @@ function clear() {
   clearTimeout(pollTimer);
   openDocument = null;
   segments = [];
+  list = null;
+  $("segment-filter").value = $("segment-order").value = "";
   page = requestedPage = FIRST_PAGE;
   forgetSegments();
   forgetSteps();
@@ -196,6 +207,29 @@ async function open(id) {
     if (error.retryable) pollTimer = setTimeout(() => open(id), RETRY_DELAY);
     else forgetDocument(id); // the server does not have it
   }
+}
+
+// Show what another tab has changed in the open document.
+async function followOtherTab({ id, numbers, isOnServer }) {
+  if (openDocument?.id !== id) return;
+  const isShown = ({ number }) => !numbers || numbers.includes(number);
+  if (isOnServer) {
+    await refreshProgress();
+    refreshLater();
+    if (openDocument?.id !== id) return;
+    if (segments.some(isShown)) await reloadSegments();
+  }
+  if (openDocument?.id !== id) return;
+  const drafts = readDrafts(id);
+  for (const segment of segments.filter(isShown)) {
+    const item = itemOf(segment);
+    const textarea = item.querySelector("textarea");
+    const text = drafts[segment.number] ?? serverText(segment);
+    if (textarea.value !== text) Object.assign(textarea, { value: text });
+    showState(item, segment, drafts[segment.number]);
+    fitHeight(textarea);
+  }
+  tools?.showNotice(gettext("Changed in another tab:"), { numbers: numbers ?? [] });
 }
 
 async function loadTools() {
@@ -310,18 +344,44 @@ function reloadSegments() {
   return showPage(requestedPage.first, requestedPage.previous);
 }
 
-// Show the page that begins with the segment of number `first`; `previous` are the pages before it.
+// Show the segments of the filter in the chosen order: a list that stays as it is while segments are accepted. `numbers` are
+// those of another list.
+async function showList(numbers = null) {
+  const requestId = latestRequest;
+  const [filter, order] = [$("segment-filter").value, $("segment-order").value];
+  try {
+    list = numbers;
+    if (!numbers && (filter || order)) {
+      const all = await allSegments(request, openDocument);
+      if (requestId !== latestRequest) return;
+      list = listedNumbers(all, readDrafts(openDocument.id), filter, order);
+    }
+    await showPage(0, []);
+  } catch (error) {
+    if (requestId === latestRequest) showProblem(error);
+  }
+}
+
+// Return the segments of the page that begins at a position.
+async function segmentsFrom(first) {
+  if (!list)
+    return storeSegments(await request(`${openDocument.id}/segments?first=${first}&count=${SEGMENTS_PER_PAGE}`));
+  const numbers = list.slice(first, first + SEGMENTS_PER_PAGE);
+  const all = await allSegments(request, openDocument);
+  return numbers.map((number) => all[number]);
+}
+
+// Show the page that begins at position `first`; `previous` are the pages before it.
 async function showPage(first, previous) {
   const requestId = latestRequest;
   const pageRequestId = ++latestPageRequest;
   requestedPage = { first, previous };
-  const filter = $("only-doubtful").checked ? "&doubtful=1" : "";
   try {
-    const received = await request(`${openDocument.id}/segments?first=${first}&count=${SEGMENTS_PER_PAGE}${filter}`);
+    const received = await segmentsFrom(first);
     if (requestId !== latestRequest || pageRequestId !== latestPageRequest) return;
     const isOtherPage = first !== page.first || received.length !== segments.length;
-    page = { first, offset: offsetOf(first, previous), previous };
-    segments = storeSegments(received);
+    page = { first, previous };
+    segments = received;
     renderPage(isOtherPage);
   } catch (error) {
     if (requestId === latestRequest) showProblem(error);
@@ -330,29 +390,24 @@ async function showPage(first, previous) {
 
 // Show the next (1) or previous (-1) page.
 function turnPage(step) {
-  if (step > 0) return showPage((segments.at(-1)?.number ?? -1) + 1, [...page.previous, page]);
+  if (step > 0) return showPage(page.first + segments.length, [...page.previous, page]);
   return showPage(page.previous.at(-1)?.first ?? 0, page.previous.slice(0, -1));
-}
-
-// Return how many segments are shown before a page.
-function offsetOf(first, previous) {
-  if (!previous.length) return 0;
-  if (!$("only-doubtful").checked) return first;
-  if (first === page.first) return page.offset;
-  const earlier = page.previous.find((earlierPage) => earlierPage.first === first);
-  return earlier?.offset ?? page.offset + segments.length;
 }
 
 // Go to the segment of a number, and show a message at it.
 async function showSegment(number, message = "") {
   const isShown = () => segments.some((segment) => segment.number === number);
   if (!isShown()) {
-    $("only-doubtful").checked = false;
-    const previous = [];
-    for (let first = 0; first + SEGMENTS_PER_PAGE <= number; first += SEGMENTS_PER_PAGE)
-      previous.push({ first, offset: first });
+    if (list && !list.includes(number)) {
+      list = null;
+      $("segment-filter").value = $("segment-order").value = "";
+    }
+    const position = list ? list.indexOf(number) : number;
+    const previous = /** @type {Page[]} */ ([]);
+    for (let first = 0; first + SEGMENTS_PER_PAGE <= position; first += SEGMENTS_PER_PAGE)
+      previous.push({ first, previous: previous.slice() });
     await showPage(SEGMENTS_PER_PAGE * previous.length, previous);
-    if (openDocument && !isShown()) await showPage(number, [...previous, page]); // long segments come on shorter pages
+    if (openDocument && !isShown()) await showPage(position, [...previous, page]); // long segments come on shorter pages
   }
   const item = itemOf({ number });
   if (!item) return;
@@ -378,22 +433,17 @@ function renderPage(isOtherPage) {
 }
 
 function renderPageNavigation() {
-  const onlyDoubtful = $("only-doubtful").checked;
-  const end = page.offset + segments.length;
-  const total = onlyDoubtful ? Math.max(openDocument.doubtful, end) : openDocument.segments;
+  const end = page.first + segments.length;
+  const total = list?.length ?? openDocument.segments;
   const [previous, next] = [$("previous-segments"), $("next-segments")];
   previous.disabled = !page.previous.length;
   const focused = /** @type {HTMLButtonElement?} */ (document.activeElement);
   next.disabled = !segments.length || end >= total;
   if (focused?.disabled) (focused === next ? previous : next).focus(); // a disabled button loses the focus
-  const numbers = { first: formatNumber(page.offset + 1), last: formatNumber(end), total: formatNumber(total) };
-  $("segment-range").textContent = onlyDoubtful
-    ? segments.length
-      ? gettext("{first} to {last} of {total} to check", numbers)
-      : gettext("none of {total} to check", numbers)
-    : segments.length
-      ? gettext("{first} to {last} of {total}", numbers)
-      : gettext("none of {total}", numbers);
+  const numbers = { first: formatNumber(page.first + 1), last: formatNumber(end), total: formatNumber(total) };
+  $("segment-range").textContent = segments.length
+    ? gettext("{first} to {last} of {total}", numbers)
+    : gettext("none of {total}", numbers);
 }
 
 function segmentOf(textarea) {
@@ -441,6 +491,7 @@ function storeDrafts(texts) {
     else drafts[number] = text;
   }
   writeDrafts(openDocument.id, drafts);
+  tellOtherTabs(openDocument.id, [...texts.keys()]);
   for (const segment of segments) {
     if (texts.has(segment.number)) showState(itemOf(segment), segment, drafts[segment.number]);
   }
@@ -520,6 +571,7 @@ async function accept(textarea, moveOn) {
     openDocument.accepted += wasAccepted ? 0 : 1;
     openDocument.doubtful -= wasDoubtful ? 1 : 0;
     Object.assign(segment, updated);
+    tellOtherTabs(openDocument.id, [segment.number], true);
     showProgress(openDocument);
     if (updated.remembered) onMemoryChanged();
     tools?.fillRepetitions(segment);

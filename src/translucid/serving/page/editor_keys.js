@@ -19,6 +19,8 @@ export const EDITOR_SHORTCUTS = [
   { keys: "Alt M", description: gettext("insert the best match from the memory"), action: "insertMatch" },
   { keys: "Alt G", description: gettext("insert the next term of the glossary"), action: "insertTerm" },
   { keys: "Alt C", description: gettext("copy the source"), action: "copySource" },
+  { keys: "Alt R", description: gettext("search and replace in all segments"), action: "openSearch" },
+  { keys: "Alt W", description: gettext("look up the selected words in the memory"), action: "lookUp" },
   { keys: "Alt U", description: gettext("undo the last insertion, filling or replacement"), action: "undoStep" },
 ];
 

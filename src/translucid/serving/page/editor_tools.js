@@ -2,6 +2,7 @@
 // with the first document.
 
 import { allSegments, knownSegment } from "./all_segments.js";
+import { editingLogCsv, initEditingLog, rememberMachine } from "./editing_log.js";
 import { EDITOR_SHORTCUTS, initEditorKeys } from "./editor_keys.js";
 import { recordStep, undoneStep } from "./editor_steps.js";
 import { element } from "./elements.js";
@@ -22,9 +23,31 @@ let editor; // the functions of documents.js
 export function initTools(documentEditor) {
   editor = documentEditor;
   addShortcutGroup(gettext("In the document editor"), EDITOR_SHORTCUTS);
-  const tools = { goToUnaccepted, insertMatch, insertTerm, copySource, undoStep, fillRepetitions, clear };
+  const tools = {
+    goToUnaccepted,
+    insertMatch,
+    insertTerm,
+    copySource,
+    undoStep,
+    openSearch,
+    lookUp,
+    fillRepetitions,
+    showNotice,
+    clear,
+  };
   initEditorKeys(editor, tools);
+  addButton(gettext("Search"), "Alt R", openSearch);
+  addButton(gettext("Look up"), "Alt W", lookUp);
+  addButton(gettext("Time and edits"), gettext("Save a CSV file of the time and the edits of each segment"), saveLog);
+  initEditingLog($("segments"), editor);
   return tools;
+}
+
+// Add a button to the editor; `keys` are its shortcut.
+function addButton(label, keys, action) {
+  const button = element("button", { type: "button", textContent: label, title: keys });
+  button.addEventListener("click", () => action(null));
+  $("editor-tools").append(button);
 }
 
 function clear() {
@@ -67,7 +90,13 @@ function changeTexts(name, texts) {
     return { number, before, after };
   });
   recordStep(name, changes);
+  for (const number of texts.keys()) rememberMachine(knownSegment(number));
   editor.setTexts(texts);
+}
+
+function changeTextsAndSay(name, texts) {
+  changeTexts(name, texts);
+  showNotice(gettext("Done, to accept: {step}.", { step: name }), { numbers: [...texts.keys()], canUndo: true });
 }
 
 function undoStep() {
@@ -95,13 +124,62 @@ async function goToUnaccepted(textarea) {
     const segments = await allSegments(editor.request, editor.getDocument());
     if (editor.getDocument()?.id !== requestedDocument) return;
     const drafts = editor.readDrafts();
+    const order = editor.getList()?.map((number) => segments[number]) ?? segments;
+    const position = order.findIndex(({ number }) => number === current);
     const isOpen = ({ number, accepted }) => number !== current && (!accepted || drafts[number] !== undefined);
-    const next = segments.slice(current + 1).find(isOpen) ?? segments.find(isOpen);
+    const next = order.slice(position + 1).find(isOpen) ?? order.find(isOpen) ?? segments.find(isOpen);
     if (next) await editor.showSegment(next.number);
     else showNotice(gettext("No other segment is left: all are accepted."));
   } catch (error) {
     editor.showProblem(error);
   }
+}
+
+// Return the selected text and its side, or null.
+function selectedText(textarea) {
+  const inTextarea = textarea && textarea === document.activeElement;
+  const text = inTextarea
+    ? textarea.value.slice(textarea.selectionStart, textarea.selectionEnd)
+    : String(document.getSelection());
+  const side = inTextarea ? "target" : "source";
+  return text.trim() ? { side, text: text.trim() } : null;
+}
+
+async function openSearch(textarea) {
+  const selection = selectedText(textarea);
+  try {
+    const search = await import("./editor_search.js");
+    search.openSearch(editor, { changeTexts: changeTextsAndSay }, selection);
+  } catch {
+    showUnreachable();
+  }
+}
+
+async function lookUp(textarea) {
+  const text = selectedText(textarea)?.text ?? "";
+  try {
+    const { openConcordance } = await import("./concordance.js");
+    openConcordance(text, editor.getDocument());
+  } catch {
+    showUnreachable();
+  }
+}
+
+async function saveLog() {
+  const openDocument = editor.getDocument();
+  try {
+    const segments = await allSegments(editor.request, openDocument);
+    const csv = editingLogCsv(openDocument, segments, editor.readDrafts());
+    const href = URL.createObjectURL(new Blob(["\ufeff", csv], { type: "text/csv" })); // the mark is for spreadsheets
+    element("a", { href, download: `${openDocument.name}.edits.csv` }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
+  } catch (error) {
+    editor.showProblem(error);
+  }
+}
+
+function showUnreachable() {
+  showNotice(gettext("The server does not respond. Try again."));
 }
 
 async function insertMatch(textarea) {

@@ -66,6 +66,7 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "drop-overlay"
     | "editor"
     | "editor-notice"
+    | "editor-tools"
     | "example-list"
     | "examples"
     | "generated-text"
@@ -119,7 +120,6 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "document-file"
     | "image-file"
     | "keep-history"
-    | "only-doubtful"
     | "single-key-shortcuts"
     | "temperature"
     | "text-file",
@@ -135,6 +135,8 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "from"
     | "generator"
     | "model"
+    | "segment-filter"
+    | "segment-order"
     | "to",
     HTMLSelectElement
   > &

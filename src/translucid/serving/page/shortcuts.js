@@ -1,6 +1,7 @@
 // Keyboard shortcuts, and the dialogs.
 
-import { element } from "./elements.js";
+import { element, svgElement } from "./elements.js";
+import { gettext } from "./messages.js";
 import { $, IS_MAC } from "./page_elements.js";
 import { readStorage, writeStorage } from "./storage.js";
 
@@ -41,6 +42,18 @@ function shortcutRow({ keys, description }) {
     term.append(element("kbd", { textContent: (IS_MAC && MAC_KEYS[key]) || key }), " ");
   }
   return [term, element("dd", { textContent: description })];
+}
+
+// Create a dialog with a heading.
+export function createDialog(id, heading, ...children) {
+  const cross = svgElement("svg", {}, svgElement("use", { href: "#i-clear" }));
+  const close = element("button", { type: "button", className: "quiet close", ariaLabel: gettext("Close") }, cross);
+  const title = element("h2", { id: `${id}-heading`, textContent: heading });
+  const dialog = element("dialog", { id }, element("div", { className: "bar" }, title, close), ...children);
+  dialog.setAttribute("aria-labelledby", title.id);
+  document.body.append(dialog);
+  initDialog(dialog);
+  return dialog;
 }
 
 // Close a dialog by its button or by a click outside of it.

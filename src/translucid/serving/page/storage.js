@@ -5,6 +5,7 @@ const TAB_KEY = "translucid.text";
 const LINKED = ["text", "from", "to", "model", "formality", "tab", "sentence", "word", "instead_of", "node"];
 const DOCUMENTS_KEY = "translucid.documents";
 const DRAFTS_KEY_PREFIX = "translucid.drafts.";
+const LOG_KEY_PREFIX = "translucid.edits.";
 const MAX_RECENT_DOCUMENTS = 10;
 const unstored = new Map(); // values that the browser refused to store, because its storage is disabled or full
 
@@ -65,17 +66,32 @@ export function recentDocuments() {
 // Add a document to the recent ones; the oldest may drop out, with its drafts.
 export function addRecentDocument({ id, name }) {
   const others = recentDocuments().filter((recent) => recent.id !== id);
-  for (const dropped of others.slice(MAX_RECENT_DOCUMENTS - 1)) writeDrafts(dropped.id, {});
+  for (const dropped of others.slice(MAX_RECENT_DOCUMENTS - 1)) removeEdits(dropped.id);
   writeStorage(DOCUMENTS_KEY, [{ id, name }, ...others].slice(0, MAX_RECENT_DOCUMENTS));
 }
 
 // Remove a document and its drafts.
 export function removeRecentDocument(id) {
-  writeDrafts(id, {});
+  removeEdits(id);
   writeStorage(
     DOCUMENTS_KEY,
     recentDocuments().filter((recent) => recent.id !== id),
   );
+}
+
+function removeEdits(id) {
+  writeDrafts(id, {});
+  writeEditingLog(id, {});
+}
+
+// Return the log of a document, by segment number.
+export function readEditingLog(id) {
+  return readStorage(LOG_KEY_PREFIX + id, {});
+}
+
+// Store the log of a document, by segment number.
+export function writeEditingLog(id, log) {
+  writeStorage(LOG_KEY_PREFIX + id, log, !Object.keys(log).length);
 }
 
 // Return the drafts of a document, which are edits that are not accepted yet, by segment number.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from bitext.memory.match import Match
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.memory import NO_ENTRY, ServerMemory
 from translucid.serving.requests import Call, Fields, Handlers
+
+
+LONGEST_SEARCH = 200
+"""The maximum number of characters of a text that is looked up."""
 
 
 class EntryFields(Fields):
@@ -30,8 +35,20 @@ class MemoryEntries(Handlers):
         """Return the entry of a text in the client's translation memory: its translation, author and date."""
         fields, memory = call.fields, self._memory(call)
         match = await run_in_threadpool(memory.entry, fields.source, fields.target, fields.q)
-        record = match.record()
-        return JSONResponse({name: record[name] for name in ("source", "target", "who", "when")})
+        return JSONResponse(_record(match))
+
+    async def find(self, call: Call[EntryFields]) -> JSONResponse:
+        """Return the newest entries of the client's translation memory that contain a text on either side, ignoring case.
+
+        `complete` is false if there may be more.
+        """
+        fields, memory = call.fields, self._memory(call)
+        if len(fields.q) > LONGEST_SEARCH:
+            raise ApiError(400, f"Invalid request: a search of more than {LONGEST_SEARCH} characters (q)")
+        matches, is_complete = await call.task.run(
+            lambda: memory.concordance(fields.source, fields.target, fields.q)
+        )
+        return JSONResponse({"entries": list(map(_record, matches)), "complete": is_complete})
 
     async def remove(self, call: Call[EntryFields]) -> JSONResponse:
         """Remove the entry of a text from the client's translation memory, if clients may change it."""
@@ -44,3 +61,8 @@ class MemoryEntries(Handlers):
         if memory is None:
             raise ApiError(404, NO_ENTRY)
         return memory
+
+
+def _record(match: Match) -> dict[str, Any]:
+    record = match.record()
+    return {name: record[name] for name in ("source", "target", "who", "when")}

@@ -32,7 +32,8 @@ const listButton = element("button", { type: "button", textContent: gettext("Lis
 let hits = [];
 /** @type {Worker?} */
 let worker = null;
-let timer; // of the delay while typing, then of the search
+let typingTimer;
+let searchTimer;
 
 // Open the dialog; a selected text is what to search for. `tools` has changeTexts(name, texts), which can be undone.
 export function openSearch(documentEditor, tools, selection) {
@@ -59,8 +60,8 @@ function createSearchDialog() {
   );
   for (const field of [...texts, ...options]) {
     field.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(search, TYPING_DELAY);
+      endSearch(); // its hits would be those of other words
+      typingTimer = setTimeout(search, TYPING_DELAY);
     });
   }
   form.addEventListener("submit", (event) => {
@@ -97,7 +98,8 @@ function patternOf({ value }) {
 }
 
 function endSearch() {
-  clearTimeout(timer);
+  clearTimeout(typingTimer);
+  clearTimeout(searchTimer);
   worker?.terminate();
   worker = null;
 }
@@ -130,7 +132,7 @@ async function search() {
     });
     const [replacement, expands] = [fields.replacement.value, fields.isRegex.checked];
     current.postMessage({ segments, source, target, replacement, expands });
-    timer = setTimeout(() => {
+    searchTimer = setTimeout(() => {
       endSearch();
       showHits([], gettext("This regular expression takes too long. Make it simpler."));
     }, LONGEST_SEARCH);

@@ -45,9 +45,7 @@ class MemoryEntries(Handlers):
         fields, memory = call.fields, self._memory(call)
         if len(fields.q) > LONGEST_SEARCH:
             raise ApiError(400, f"Invalid request: a search of more than {LONGEST_SEARCH} characters (q)")
-        matches, is_complete = await call.task.run(
-            lambda: memory.concordance(fields.source, fields.target, fields.q)
-        )
+        matches, is_complete = await call.task.run(lambda: memory.concordance(fields.source, fields.target, fields.q))
         return JSONResponse({"entries": list(map(_record, matches)), "complete": is_complete})
 
     async def remove(self, call: Call[EntryFields]) -> JSONResponse:

@@ -12,7 +12,6 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.memory import NO_ENTRY, ServerMemory
 from translucid.serving.requests import Call, Fields, Handlers
 
-
 LONGEST_SEARCH = 200
 """The maximum number of characters of a text that is looked up."""
 
@@ -38,7 +37,7 @@ class MemoryEntries(Handlers):
         return JSONResponse(_record(match))
 
     async def find(self, call: Call[EntryFields]) -> JSONResponse:
-        """Return the newest entries of the client's translation memory that contain a text on either side, ignoring case.
+        """Return the newest entries of the client's memory that contain a text on either side, ignoring case.
 
         `complete` is false if there may be more.
         """

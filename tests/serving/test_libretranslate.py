@@ -283,7 +283,21 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
             common | {"format", "alternatives", "confidence", "session", "finish", "formality", "max_length"}
         ]
         * 3,
-        "/live": [{"source", "target", "policy", "lag", "beam", "attention", "record", "model", "session", "api_key"}]
+        "/live": [
+            {
+                "source",
+                "target",
+                "policy",
+                "lag",
+                "beam",
+                "attention",
+                "record",
+                "model",
+                "formality",
+                "session",
+                "api_key",
+            }
+        ]
         * 3,
         "/live/{session}": [{"text", "finish", "api_key"}] * 3,
         "/detect": [{"q", "api_key"}] * 3,
@@ -333,7 +347,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
                 "splitting_tags",
             }
             | {"non_splitting_tags", "outline_detection", "split_sentences", "preserve_formatting", "model_type"}
-            | {"context", "show_billed_characters", "api_key"}
+            | {"context", "show_billed_characters", "show_retrieved", "api_key"}
         ]
         * 3,
         "/v2/document": [

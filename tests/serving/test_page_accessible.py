@@ -107,13 +107,13 @@ def test_the_language_is_that_of_the_browser_of_the_choice_or_of_a_link(context,
         expect(page.locator(".page-language")).to_have_value(code)
 
     page.goto(address)
-    shows("es", "español", "Borrar el texto")
+    shows("es", "Español", "Borrar el texto")
     page.locator(".page-language").select_option("de")
     page.wait_for_selector("html[lang=de] body.ready")
     page.reload()
     shows("de", "Spanisch", "Text löschen")
     page.goto(f"{address}/?lang=fr")
-    shows("fr", "espagnol", "Effacer le texte")
+    shows("fr", "Espagnol", "Effacer le texte")
     forms = page.evaluate("""async () => {
       const { ngettext } = await import("./messages.js");
       return [0, 1, 2, 1000].map((count) => ngettext("{count} language", "{count} languages", count));

@@ -64,7 +64,9 @@ export function directionOf(code) {
 // Return the name of a language in the language of the page, or in another one; the code itself if it has none.
 export function languageName(code, inLanguage = LANGUAGE) {
   try {
-    return new Intl.DisplayNames([inLanguage], { type: "language" }).of(code) ?? code;
+    const name = new Intl.DisplayNames([inLanguage], { type: "language", fallback: "none" }).of(code);
+    if (!name) return code;
+    return name[0].toLocaleUpperCase(inLanguage) + name.slice(1); // it is a heading or an entry, not a word of a sentence
   } catch {
     return code;
   }

@@ -203,9 +203,11 @@ def test_documents_with_translations_of_their_own(name):
     ]
     review = read_review(name, sent(name, document))
     rows = [replace(row, state="final") for row in review.rows]
-    rows[0] = replace(rows[0], target="Hoy ⟨1⟩canto⟨/1⟩ %s")
-    written = document.filled(corrected(document, replace(review, rows=rows), "Ana").targets).decode()
-    assert 'msgstr "Hoy <b>canto</b> %s"' in written and "fuzzy" not in written
+    rows[0] = replace(rows[0], target="Hoy ⟨1⟩canto⟨/1⟩ %d")
+    result = corrected(document, replace(review, rows=rows), "Ana")
+    assert result.warnings == ["row 1: Missing: %s.", "row 1: Not in the source: %d."] and not result.problems
+    written = document.filled(result.targets).decode()
+    assert 'msgstr "Hoy <b>canto</b> %d"' in written and "fuzzy" not in written
     assert '"Guardar <i>todo</i>\\n"' in written and 'msgid "Bye"\nmsgstr ""' in written
 
 

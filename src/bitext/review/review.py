@@ -10,11 +10,12 @@ from typing import Literal, NamedTuple, TypeAlias
 from bitext.documents.document import Document, Segment, Target, read_document, sentence
 from bitext.documents.shown_tags import SHOWN_TAG, read_leniently, read_shown, shown, tags_of
 from bitext.documents.tag_projection import readable
-from bitext.documents.tagged_text import complete, with_marks_of
+from bitext.documents.tagged_text import TaggedText, complete, with_marks_of
 from bitext.documents.xml.xml_file import without_forbidden
 from bitext.errors import UserError
 from bitext.languages import Languages
 from bitext.pair import Pair
+from bitext.protected_spans import lost_and_invented
 
 State: TypeAlias = Literal["initial", "translated", "reviewed", "final"]
 """How far a translation is, as in XLIFF 2.1, section 4.3.1.28."""
@@ -73,6 +74,8 @@ class Corrected:
     corrections: list[Correction] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """One line for each row that is not used."""
+    warnings: list[str] = field(default_factory=list)
+    """What to check in the rows that are used, one line each."""
 
 
 def review_of(
@@ -216,12 +219,26 @@ def corrected(document: Document, review: Review, who: str) -> Corrected:
         target = target or _before(segment, row)
         if target is None:
             continue
+        target = target.within(segment.longest)
         if target.origin == "person":
+            if row.target != row.machine:
+                target = replace(target, doubts=(*_doubts(segment.source, target.marked), *target.doubts))
+            for doubt in target.doubts:
+                result.warnings.append(f"row {row.number}: {sentence(doubt)}")
             pair = Pair(readable(segment.source).text, readable(target.marked).text)
             result.corrections.append(Correction(pair, row.who or who, row.target != row.machine))
         if not _stays(segment, target):
-            result.targets[row.number - 1] = target.within(segment.longest)
+            result.targets[row.number - 1] = target
     return result
+
+
+def _doubts(source: TaggedText, target: TaggedText) -> Iterator[str]:
+    """Yield which placeholders, numbers and addresses a correction lacks or adds."""
+    for kind, parts in zip(
+        ("lost", "invented"), lost_and_invented(source.text, target.text, source.syntax), strict=True
+    ):
+        for part in parts:
+            yield f"{kind}: {part}"
 
 
 def _problem(segment: Segment, row: Row) -> str | None:

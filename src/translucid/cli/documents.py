@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bitext.documents.document import ENDINGS, kind_of, not_translated
 from bitext.readers.file_kinds import has_structure, is_file, is_folder, names_file
-from bitext.review.xliff_file import DocumentForReview
 from translucid.cli.arguments import input_bytes, refuse_to_replace
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
@@ -227,6 +226,8 @@ def _translate(
             raise UserError("has no subtitles for `line_length` and `reading_speed`", file=file, fix=fix)
         document.limit(job.line_length, job.reading_speed)
     if output and output.suffix.lower() in (".xlf", ".xliff") and kind and kind.module != "xml.xliff":
+        from bitext.review.xliff_file import DocumentForReview
+
         document = DocumentForReview(file.name, document, job.languages)
     numbers = segments_to_translate(document, retranslate=retranslate)
     console = Console(stderr=True)

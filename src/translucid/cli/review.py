@@ -121,6 +121,7 @@ def read(
     if memory:
         _add(memory, result.corrections, rows.languages)
     write_output(out, content)
+    _print([f"warning: {warning}" for warning in result.warnings], log)
     _print(result.problems, log)
     corrected_count = sum(correction.is_changed for correction in result.corrections)
     counts = f"{corrected_count:,} corrected, {len(result.corrections) - corrected_count:,} approved unchanged"

@@ -50,9 +50,10 @@ HEADS = {
 TEXTS = ["I like soccer and also going to the beach", "  naïve ﬁne  ① ２０ … cafe\u0301 😀😀 c▁d ", "Do we ſ\u0307ee?"]
 ASK = """(texts) => texts.map(([text, off]) => {
   const translator = new WebTranslator(MODEL);
+  const at = changed({ off, isScaled: true }, MODEL.options);
   const ids = translator.encode(text);
-  const { tokens, score, tree, text: written } = translator.translate(ids, withoutHeads(off));
-  const { points, logProbs } = translator.inspect(ids, tokens, withoutHeads(off));
+  const { tokens, score, tree, text: written } = translator.translate(ids, at);
+  const { points, logProbs } = translator.inspect(ids, tokens, at);
   const maps = {};
   for (const [name, rows] of Object.entries(points)) {
     const [attention, head] = name.split(".head.");

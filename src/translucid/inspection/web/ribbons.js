@@ -57,7 +57,8 @@ let viewCount = 0; // for unique ids
 //   sourceShares: the share of each word below that comes from the words above, or null where it is undefined }
 // options: {
 //   onChoose(side, index): a word is clicked or activated with Enter,
-//   hint: what choosing a word does }
+//   hint: what choosing a word does,
+//   layOutLater: whether to draw the ribbons in a task of its own, as slow devices need time for them }
 // Returns { words: the buttons above and below, update(content), highlightBelow(index), showStep(index), svg() }.
 export function showRibbons(root, content, options = {}) {
   return new RibbonView(root, content, options);
@@ -65,6 +66,7 @@ export function showRibbons(root, content, options = {}) {
 
 class RibbonView {
   verbs = ATTENTION_VERBS;
+  size = ""; // of the box when it was laid out
 
   constructor(root, content, options) {
     this.content = content;
@@ -89,8 +91,11 @@ class RibbonView {
       Object.values(this.lines).map(({ words }) => words),
       () => this.isVertical,
     );
-    new ResizeObserver(() => this.layOut()).observe(this.box);
-    this.layOut();
+    new ResizeObserver(() => {
+      if (this.size !== this.currentSize()) this.layOut(); // the observer also reports the size that we have laid out
+    }).observe(this.box);
+    if (options.layOutLater) setTimeout(() => this.layOut());
+    else this.layOut();
     this.highlight(null);
   }
 
@@ -260,8 +265,13 @@ class RibbonView {
     this.box.classList.remove("vertical"); // measure horizontal lines
     this.isVertical = Object.values(this.lines).some(({ line }) => line.scrollWidth > this.box.clientWidth + 1);
     this.box.classList.toggle("vertical", this.isVertical);
+    this.size = this.currentSize();
     this.draw();
     this.highlight(this.highlighted);
+  }
+
+  currentSize() {
+    return `${this.box.clientWidth} × ${this.box.clientHeight}`;
   }
 
   draw() {

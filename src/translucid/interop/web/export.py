@@ -10,6 +10,7 @@ Matrices are stored as 8-bit integers Q with a scale s for each row, biases and 
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from copy import deepcopy
@@ -38,8 +39,9 @@ from translucid.models.protocol import SequenceModel
 MARKER = "model.js", "a web page of a model"
 """A file by which an exported folder is recognized, and the name of its kind."""
 PAGE = Path(__file__).parent
-ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js")
+ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js", "worker.js")
 """The scripts that tokenize, compute and search, in the order in which a page loads them."""
+_DECLARATION = re.compile(r"^(?:class|const|function) (\w+)", re.MULTILINE)
 STYLES = WEB / "tokens.css", WEB / "inspector.css", PAGE / "page.css", PAGE / "pass.css"
 _SHAPES: Mapping[type[ModelShape], Choices] = {
     TransformerOptions: {
@@ -100,7 +102,7 @@ def export_web(
         (folder / "languages").mkdir()
         for script, text in page_scripts().items():
             write_atomically(folder / script, text.encode())
-        write_atomically(folder / "page.js", bundle("page.js", [PAGE, WEB]).encode())
+        write_atomically(folder / "page.js", _page_script().encode())
         write_atomically(folder / MARKER[0], f"const MODEL = {json.dumps(record, ensure_ascii=False)};\n".encode())
         write_atomically(folder / "index.html", _page(record["language_names"]).encode())
 
@@ -218,6 +220,13 @@ def _weights(model: SequenceModel) -> dict[str, Any]:
             weights.append([name, len(values), None])
         floats += values.numpy().astype("<f4").tobytes()
     return {"weights": weights, "aliases": aliases, "data": b64encode(floats + integers).decode()}
+
+
+def _page_script() -> str:
+    """Return the script of the page, after a table of all that the engine declares: the source of its worker is made of it."""
+    scripts = [(PAGE / "engine" / script).read_text(encoding="utf-8") for script in ENGINE]
+    names = [name for script in scripts for name in _DECLARATION.findall(script)]
+    return f"const ENGINE = {{ {', '.join(names)} }};\n{bundle('page.js', [PAGE, WEB])}"
 
 
 def _page(language_names: list[str]) -> str:

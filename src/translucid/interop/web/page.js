@@ -1,17 +1,25 @@
 // The page of an exported model: it translates the text that is typed and shows the model's attention and search.
 //
-// model.js defines MODEL; the scripts in engine/ define WebTranslator and UNKNOWN.
+// model.js defines MODEL; the scripts in engine/ compute.
 
+import { nextTask, startEngine } from "./engine_client.js";
 import { showInspector } from "./inspector.js";
 import { createLanguageMenu, formatNumber, gettext, LANGUAGE, languageName, translatePage } from "./messages.js";
-import { showPass } from "./pass.js";
+import { showPass, UNCHANGED } from "./pass.js";
 import { createRecord, createSearchTree } from "./record.js";
+import { TRANSLATION_VIEW } from "./translation_view.js";
 
 const DEBOUNCE_MILLISECONDS = 350; // from the last key to the translation
 const SENTENCE_BOUNDARY = /(?<=[.!?…。！？]["'»”)]*)\s+/u;
 
+const VIEW = {
+  ...TRANSLATION_VIEW,
+  showWords: (root, content, options) => TRANSLATION_VIEW.showWords(root, content, { ...options, layOutLater: true }), // for phones
+};
+
 const $ = (id) => document.getElementById(id);
-const translator = new WebTranslator(MODEL);
+const ask = startEngine(MODEL);
+const [sourcePieces, targetPieces = sourcePieces] = MODEL.tokenizers.map(({ pieces }) => pieces);
 const linkOptions = new URLSearchParams(location.hash.slice(1)); // such as index.html#text=I+like+soccer&view=heads
 const place = { step: Number(linkOptions.get("step")) || 0, points: linkOptions.getAll("point"), onChange: updateLink };
 let activeTab = linkOptions.get("view") ?? "attention";
@@ -21,9 +29,9 @@ let latestRequestId = 0;
 if (window !== parent) document.body.classList.add("embedded"); // a page with a title of its own shows this one in a frame
 translatePage();
 document.querySelector("footer")?.append(createLanguageMenu() ?? "");
-showLanguages();
 addListeners();
 $("text").value = linkOptions.get("text") ?? "";
+setTimeout(showLanguages); // a task of its own
 if ($("text").value) translateText();
 
 function showLanguages() {
@@ -69,13 +77,10 @@ async function translateText() {
   $("problem").textContent = "";
   for (const [lineNumber, line] of lines.entries()) {
     for (const text of line) {
-      await new Promise((resolve) => {
-        setTimeout(resolve);
-      }); // lets the page react between two sentences
+      const start = performance.now();
+      const sentence = await translateIfPossible(text);
       const isOutdated = requestId !== latestRequestId;
       if (isOutdated) return;
-      const start = performance.now();
-      const sentence = translateIfPossible(text);
       milliseconds += performance.now() - start;
       if (sentence) sentences.push(sentence);
       translations[lineNumber].push(sentence?.text ?? text);
@@ -89,7 +94,8 @@ async function translateText() {
   $("time").textContent = sentences.length
     ? gettext("{count} ms in this browser", { count: formatNumber(Math.round(milliseconds)) })
     : "";
-  showSentences(sentences);
+  await nextTask();
+  if (requestId === latestRequestId) showSentences(sentences);
 }
 
 function splitSentences(line) {
@@ -99,10 +105,18 @@ function splitSentences(line) {
 function showSentences(sentences) {
   $("inspector").hidden = !sentences.length;
   if (!sentences.length) return;
-  const pass = { name: "pass", label: gettext("Pass"), show: (inspector) => showPass(inspector, translator, place) };
-  const content = { run: `runs/${MODEL.name}`, languages: MODEL.languages, sentences, tabs: [pass], tab: activeTab };
+  const engine = { ask, options: MODEL.options, start: MODEL.search.start, sourcePieces, targetPieces };
+  const pass = { name: "pass", label: gettext("Pass"), show: (inspector) => showPass(inspector, engine, place) };
+  const content = {
+    run: `runs/${MODEL.name}`,
+    languages: MODEL.languages,
+    sentences,
+    view: VIEW,
+    tabs: [pass],
+    tab: activeTab,
+  };
   showInspector($("inspector"), content, {
-    ablate: async ({ source_text }, heads) => translateSentence(source_text, withoutHeads(heads)),
+    ablate: async ({ source_text }, heads) => translateSentence(source_text, { ...UNCHANGED, off: heads }),
     onTabChange: (name) => {
       activeTab = name;
       updateLink();
@@ -123,34 +137,33 @@ function updateLink() {
 }
 
 // A translated sentence; null if it has no letters or is too long for the model, so that it stays as it is.
-function translateIfPossible(text) {
-  if (!/\p{L}/u.test(text)) return null;
-  const { length } = translator.encode(text);
-  if (length <= MODEL.longest) return translateSentence(text);
-  $("problem").textContent = gettext("A sentence has {length} word pieces; this model takes at most {longest}.", {
-    length,
-    longest: MODEL.longest,
-  });
-  return null;
+async function translateIfPossible(text) {
+  return /\p{L}/u.test(text) ? translateSentence(text) : null;
 }
 
-// A sentence with its translation, the record of its attention, and the tree of its beam search.
-// at: what changes the model, see engine/layers.js.
-function translateSentence(text, at = unchanged) {
-  const { source, target, search } = translator;
-  const ids = translator.encode(text);
-  const output = translator.translate(ids, at);
-  const inspected = translator.inspect(ids, output.tokens, at);
-  const pieces = ids.map((id) => source.pieces[id].replace("<unk>", "⁇"));
-  const unknown = [...ids.keys()].filter((i) => ids[i] === UNKNOWN);
-  const targetPieces = output.tokens.map((token) => target.pieces[token]);
-  const pieceOf = (token) => target.pieces[token];
-  const decode = (tokens) => target.decode(tokens);
+// A sentence with its translation, the record of its attention, and the tree of its beam search; null if it is too long.
+// changes: what changes the model, see engine/translator.js.
+async function translateSentence(text, changes = UNCHANGED) {
+  const translated = await ask("translate", { text, changes });
+  const { ids, tokens } = translated;
+  if (!tokens) {
+    const lengths = { length: ids.length, longest: MODEL.longest };
+    $("problem").textContent = gettext(
+      "A sentence has {length} word pieces; this model takes at most {longest}.",
+      lengths,
+    );
+    return null;
+  }
+  await nextTask();
+  const pieces = ids.map((id) => sourcePieces[id].replace("<unk>", "⁇"));
+  const unknown = [...ids.keys()].filter((i) => sourcePieces[ids[i]] === "<unk>");
+  const pieceOf = (token) => targetPieces[token];
   return {
     source_text: text,
-    text: output.text,
-    tokens: output.tokens,
-    record: createRecord({ pieces, unknown }, targetPieces, inspected),
-    tree: createSearchTree(output, search.beam, pieceOf, decode),
+    text: translated.text,
+    ids,
+    tokens,
+    record: createRecord({ pieces, unknown }, tokens.map(pieceOf), translated),
+    tree: createSearchTree(translated, MODEL.search.beam, pieceOf),
   };
 }

@@ -3,7 +3,8 @@
 // All numbers are those that the engine computes for this sentence. Parts of the model can be switched off to see how the
 // translation changes, and a translation can be given (teacher forcing).
 
-import { createSwitch, element, formatPercent } from "./elements.js";
+import { createSwitch, element, formatPercent, themeColors } from "./elements.js";
+import { nextTask, unpack } from "./engine_client.js";
 import { createBox, format } from "./pass_box.js";
 import { createParts } from "./pass_boxes.js";
 import { showPlayback } from "./playback.js";
@@ -11,35 +12,44 @@ import { showPlayback } from "./playback.js";
 const HINT =
   "Each box shows what the model computes: a row for each piece, a column for each dimension; blue is positive, orange negative. " +
   "Open a box to see its numbers. Choose a piece to see those of its row.";
+const SLICE_MILLISECONDS = 5; // of drawing, after which the page can react
+
+// What changes nothing of a model, see engine/translator.js and `inspect` there.
+export const UNCHANGED = { off: [], isScaled: true, isMasked: true };
 
 // Show the figure in the panel of an inspector.
 //
-// translator: a WebTranslator
+// engine: { ask(question, fields): see engine/worker.js, options of the model, start: the id of the start token, sourcePieces,
+//   targetPieces: the pieces by id }
 // place: what the link to the figure says, { step, points: the names of open boxes, with their heads, onChange() }
-export function showPass(inspector, translator, place) {
-  new Pass(inspector, translator, place);
+export async function showPass(inspector, engine, place) {
+  const isCurrent = inspector.currentState();
+  await nextTask();
+  if (isCurrent()) new Pass(inspector, engine, place);
 }
 
 class Pass {
-  /** @type {Record<string, any[]>} */
-  points; // the rows that the engine computed, by the names of points
+  /** @type {any} */
+  answer; // to "pass": tokens, points, logProbs and more
   /** @type {number[]} */
-  logProbs; // of the pieces of the translation
-  /** @type {HTMLElement[]} */
-  columns = []; // the elements of the parts
+  tokens; // of the translation
 
-  constructor(inspector, translator, place) {
+  constructor(inspector, engine, place) {
     this.inspector = inspector;
-    this.translator = translator;
+    this.engine = engine;
     this.place = place;
-    this.parts = createParts(translator.model.options);
+    this.parts = createParts(engine.options);
     this.view = { open: new Set(), heads: new Map(), keys: new Map() };
     this.openBoxes(place.points);
     this.off = new Set(); // the names of points whose rows are 0
     this.isScaled = true; // whether scores are divided by √d
+    this.isMasked = true; // whether the decoder reads no later words
     this.row = 0; // of the source
     this.step = place.step;
-    this.ids = translator.encode(inspector.sentence.source_text);
+    this.ids = inspector.sentence.ids;
+    this.boxes = new Map(); // elements by side and name
+    this.jobs = new Map(); // functions that draw these elements, by the same keys
+    this.latestRequestId = 0;
     this.createElements();
     this.compute();
   }
@@ -61,32 +71,54 @@ class Pass {
     this.forced = forced;
     forced.lang = this.inspector.content.languages[1];
     forced.addEventListener("change", () => this.compute());
-    const label = element("label", { className: "forced" }, "Teacher forcing: your translation ", forced);
-    const scale = createSwitch("switch of the scale 1/√d", true, (isOn) => {
-      this.isScaled = isOn;
-      this.compute();
-    });
-    const isTransformer = this.translator.model.options.kind === "transformer";
-    const scaleLabel = element("span", { className: "scale" }, "Scale 1/√d ", scale);
-    const toolbar = element("div", { className: "toolbar" }, label, ...(isTransformer ? [scaleLabel] : []));
+    const toolbar = element("div", { className: "toolbar" });
+    toolbar.append(element("label", { className: "forced" }, "Teacher forcing: your translation ", forced));
+    if (this.engine.options.kind === "transformer") {
+      toolbar.append(
+        this.switchOf("Scale 1/√d", "switch of the scale 1/√d", "isScaled"),
+        this.switchOf("Mask", "switch of the decoder’s mask", "isMasked"),
+      );
+    }
     this.summary = element("p", { className: "pass-summary", ariaLive: "polite" });
     this.controls = element("div");
     this.figure = element("div", { className: "pass" });
     const hint = element("p", { className: "note", textContent: HINT });
+    this.sections = this.parts.map(({ title, groups }) => {
+      const sections = groups.map((group) => element("section", {}, element("h4", { textContent: group.title })));
+      const heading = element("h3", { textContent: title });
+      this.figure.append(
+        element("div", { className: "pass-part", role: "group", ariaLabel: title }, heading, ...sections),
+      );
+      return sections;
+    });
     this.inspector.panel.replaceChildren(hint, toolbar, this.summary, this.controls, this.figure);
   }
 
-  // Compute all rows anew, and show them.
-  compute() {
-    const { translator, ids, off, isScaled } = this;
+  // Create a labelled switch of one of our properties.
+  switchOf(label, ariaLabel, property) {
+    const button = createSwitch(ariaLabel, true, (isOn) => {
+      this[property] = isOn;
+      this.compute();
+    });
+    return element("span", { className: "scale" }, `${label} `, button);
+  }
+
+  // Let the engine compute all rows anew, and show them.
+  async compute() {
+    const requestId = ++this.latestRequestId;
+    this.figure.ariaBusy = "true";
+    const { ids, isScaled, isMasked } = this;
     const forced = this.forced.value.trim();
-    const isChanged = off.size > 0 || !isScaled;
-    const at = isChanged ? changed(off, isScaled, translator.model.options) : unchanged;
-    const { end } = translator.search;
-    this.tokens = this.inspector.sentence.tokens;
-    if (forced) this.tokens = [...translator.target.encode(forced), end];
-    else if (isChanged) this.tokens = translator.translate(ids, at).tokens;
-    ({ points: this.points, logProbs: this.logProbs } = translator.inspect(ids, this.tokens, at));
+    const isChanged = this.off.size > 0 || !isScaled;
+    const changes = { off: [...this.off], isScaled, isMasked };
+    const tokens = isChanged ? null : this.inspector.sentence.tokens;
+    const answer = await this.engine.ask("pass", { ids, forced, tokens, changes });
+    await nextTask();
+    const isOutdated = requestId !== this.latestRequestId || !this.figure.isConnected;
+    if (isOutdated) return;
+    this.answer = { ...answer, points: unpack(answer.points) };
+    this.tokens = answer.tokens;
+    this.parts = createParts(this.engine.options, isMasked);
     this.summary.textContent = this.summarize(forced, isChanged);
     this.drawnSides = ["source", "target"];
     this.inspector.playback?.stop();
@@ -102,86 +134,131 @@ class Pass {
   }
 
   summarize(forced, isChanged) {
-    const loss = -this.logProbs.reduce((sum, value) => sum + value, 0) / this.logProbs.length;
+    const { logProbs, masked, text } = this.answer;
+    const loss = format(meanLoss(logProbs));
+    if (masked) {
+      const [withMask, count] = [format(meanLoss(masked.logProbs)), this.tokens.length];
+      const [right, rightWithMask] = [this.answer, masked].map(({ isBest }) => isBest.filter(Boolean).length);
+      return (
+        "Without the mask, each position also reads the later pieces, and so the one that it has to predict. " +
+        `Loss of ${forced ? "your" : "the model’s"} translation: ${loss} nats for each piece, ${withMask} with the mask. ` +
+        `The most probable piece is the right one ${right} of ${count} times, ${rightWithMask} times with the mask.`
+      );
+    }
     if (forced)
-      return `Loss of your translation: ${format(loss)} nats for each piece. The decoder reads your pieces, not its own.`;
+      return `Loss of your translation: ${loss} nats for each piece. The decoder reads your pieces, not its own.`;
     if (!isChanged) return "";
-    const text = this.translator.target.decode(this.tokens);
     if (text === this.inspector.sentence.text) return "The translation stays the same.";
     return `With this change, the model writes: ${text || "(nothing)"}`;
   }
 
   describe(step, forced) {
-    const pieces = this.read(step + 1).map((id) => label(this.translator.target, id));
-    const next = `“${label(this.translator.target, this.tokens[step])}”`;
-    const probability = formatPercent(Math.exp(this.logProbs[step]));
-    const effect = forced
-      ? `your next piece ${next} has a probability of ${probability}`
-      : `it writes ${next} (${probability})`;
-    return `Word piece ${step + 1} of ${this.tokens.length}: after “${pieces.join(" ")}”, ${effect}.`;
+    const label = (id) => labelOf(this.engine.targetPieces, id);
+    const read = this.read(step + 1)
+      .map(label)
+      .join(" ");
+    const next = `“${label(this.tokens[step])}”`;
+    const probability = formatPercent(Math.exp(this.answer.logProbs[step]));
+    const effect =
+      forced || !this.isMasked
+        ? `${forced ? "your" : "its"} next piece ${next} has a probability of ${probability}`
+        : `it writes ${next} (${probability})`;
+    const later = this.isMasked ? "" : ", and with all later pieces";
+    return `Word piece ${step + 1} of ${this.tokens.length}: after “${read}”${later}, ${effect}.`;
   }
 
   // Return the ids of the first pieces that the decoder reads.
   read(count) {
-    return [this.translator.search.start, ...this.tokens].slice(0, count);
+    return [this.engine.start, ...this.tokens].slice(0, count);
   }
 
-  // Draw the parts of the figure on these sides. The button that has the focus keeps it.
-  draw(sides = ["source", "target"]) {
-    const focused = /** @type {Document} */ (this.figure.getRootNode()).activeElement;
-    const point = focused?.closest(".pass-box")?.getAttribute("data-point");
-    const buttons = () => [...this.figure.querySelectorAll(`[data-point="${point}"] button`)];
-    const index = buttons().indexOf(focused);
+  // Draw the boxes on these sides, and change the link.
+  draw(sides) {
     const passes = this.passes();
-    this.columns = this.parts.map((part, i) =>
-      sides.includes(part.side) ? this.column(part, passes) : this.columns[i],
-    );
-    this.figure.replaceChildren(...this.columns);
-    /** @type {any} */ (buttons()[index])?.focus();
+    this.parts.forEach(({ side, groups }, part) => {
+      if (!sides.includes(side)) return;
+      const pass = this.passOf(side, passes);
+      const actions = this.actionsOf(side);
+      groups.forEach((group, i) => {
+        for (const box of group.boxes) this.add(this.sections[part][i], `${side} ${box.point}`, box, pass, actions);
+      });
+    });
     const { open, heads } = this.view;
     this.place.step = this.step;
     this.place.points = [...open].map((name) => (heads.has(name) ? `${name}.head.${heads.get(name)}` : name));
     this.place.onChange();
+    this.drawSlices();
+  }
+
+  // Plan the drawing of a box, in place of the element that shows it. The button that has the focus keeps it.
+  add(section, key, box, pass, actions) {
+    this.jobs.set(key, () => {
+      const previous = this.boxes.get(key);
+      const root = createBox(box, pass, this.view, actions);
+      this.boxes.set(key, root);
+      if (!previous) return section.append(root);
+      const buttons = (parent) => [...parent.querySelectorAll("button")];
+      const focused = /** @type {Document} */ (this.figure.getRootNode()).activeElement;
+      const index = buttons(previous).indexOf(focused);
+      previous.replaceWith(root);
+      return buttons(root)[index]?.focus();
+    });
+  }
+
+  // Draw the planned boxes, those in view first, a few at a time, so that the page reacts meanwhile.
+  async drawSlices() {
+    this.jobs = new Map([...this.jobs].sort(([a], [b]) => this.isHidden(a) - this.isHidden(b)));
+    if (this.isDrawing) return;
+    this.isDrawing = true;
+    this.figure.ariaBusy = "true";
+    while (this.jobs.size) {
+      await nextTask();
+      Object.assign(this.view, themeColors(this.figure, "positive", "negative"));
+      const end = performance.now() + SLICE_MILLISECONDS;
+      for (const [key, job] of this.jobs) {
+        this.jobs.delete(key);
+        job();
+        if (performance.now() > end) break;
+      }
+    }
+    this.isDrawing = false;
+    this.figure.ariaBusy = "false";
+  }
+
+  // Return 1 if the element of a box is out of view, else 0.
+  isHidden(key) {
+    const rectangle = this.boxes.get(key)?.getBoundingClientRect();
+    return rectangle && (rectangle.bottom < 0 || rectangle.top > innerHeight) ? 1 : 0;
   }
 
   // Return what the boxes show of each side, see pass_box.js.
   passes() {
-    const { points, tokens, translator, step } = this;
-    const sourcePieces = this.ids.map((id) => label(translator.source, id));
-    const common = { points, tokens, pieceOf: (id) => label(translator.target, id) };
-    const read = this.read(step + 1);
-    const readPieces = read.map(common.pieceOf);
-    return {
-      source: { ...common, side: "source", pieces: sourcePieces, ids: this.ids, row: this.row },
-      target: { ...common, side: "target", pieces: readPieces, ids: read, row: step, points: this.rowsUpTo(step + 1) },
-    };
+    const { tokens, step, engine } = this;
+    const { points } = this.answer;
+    const pieceOf = (id) => labelOf(engine.targetPieces, id);
+    const sourcePieces = this.ids.map((id) => labelOf(engine.sourcePieces, id));
+    const count = this.isMasked ? step + 1 : tokens.length;
+    const read = this.read(count);
+    const source = { side: "source", pieces: sourcePieces, ids: this.ids, row: this.row, points, tokens, pieceOf };
+    const target = { pieces: read.map(pieceOf), ids: read, row: step, points: rowsUpTo(points, count) };
+    return { source, target: { ...source, side: "target", ...target } };
   }
 
-  column({ title, side, groups }, passes) {
-    const pass = {
+  passOf(side, passes) {
+    return {
       ...passes[side],
       keyPieces: (point) => passes[point.endsWith(".cross") ? "source" : side].pieces,
       scoreTerms: (attention, key) => this.scoreTerms(attention, key),
     };
-    const actions = {
+  }
+
+  actionsOf(side) {
+    return {
       isOff: (name) => this.off.has(name),
       onSwitch: (name) => this.toggle(name),
       onSelectRow: (row) => this.selectRow(side, row),
       onChange: () => this.draw([side]),
     };
-    const sections = groups.map((group) => {
-      const boxes = group.boxes.map((box) => createBox(box, pass, this.view, actions));
-      return element("section", {}, element("h4", { textContent: group.title }), ...boxes);
-    });
-    const heading = element("h3", { textContent: title });
-    return element("div", { className: "pass-part", role: "group", ariaLabel: title }, heading, ...sections);
-  }
-
-  // Return the rows of all points without those of later target positions.
-  rowsUpTo(count) {
-    const isOfDecoder = (name) => name.startsWith("decoder.") || name.startsWith("target.") || name === "logits";
-    const rowsOf = ([name, rows]) => [name, isOfDecoder(name) ? rows.slice(0, count) : rows];
-    return Object.fromEntries(Object.entries(this.points).map(rowsOf));
   }
 
   selectRow(side, row) {
@@ -199,10 +276,9 @@ class Pass {
 
   // Return the terms whose sum is the score of a query and a key, as texts, and the equation with their sum.
   scoreTerms({ query, keys, scores }, s) {
-    const { model } = this.translator;
+    const { v } = this.answer;
     const key = keys[s];
-    if (model.options.kind !== "transformer") {
-      const v = model.weights["decoder.score.v"];
+    if (v) {
       const term = (_, i) => `${format(v[i])} · ${format(Math.tanh(query[i] + key[i]))}`;
       return { terms: Array.from(query, term), formula: `vᵀ tanh(query + key) = ${format(scores[s])}` };
     }
@@ -215,18 +291,18 @@ class Pass {
   }
 }
 
-// Return a piece as a label.
-function label({ pieces }, id) {
-  return pieces[id].replaceAll("▁", " ").trim() || "▁";
+// Return the rows of all points without those of later target positions.
+function rowsUpTo(points, count) {
+  const isOfDecoder = (name) => name.startsWith("decoder.") || name.startsWith("target.") || name === "logits";
+  const rowsOf = ([name, rows]) => [name, isOfDecoder(name) ? rows.slice(0, count) : rows];
+  return Object.fromEntries(Object.entries(points).map(rowsOf));
 }
 
-// Return what changes the model: the rows of some points become 0, and scores are not divided by √d, as queries are multiplied by it.
-function changed(off, isScaled, { width, heads }) {
-  const factor = Math.sqrt(width / heads);
-  return (name, value) => {
-    if (!isScaled && name.endsWith(".queries")) return value.map((row) => row.map((x) => x * factor));
-    if (!off.has(name)) return value;
-    if (!Array.isArray(value)) return { ...value, context: new Float64Array(value.context.length) };
-    return value.map((row) => new Float64Array(row.length));
-  };
+function meanLoss(logProbs) {
+  return -logProbs.reduce((sum, value) => sum + value, 0) / logProbs.length;
+}
+
+// Return a piece as a label.
+function labelOf(pieces, id) {
+  return pieces[id].replaceAll("▁", " ").trim() || "▁";
 }

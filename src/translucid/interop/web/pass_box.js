@@ -1,6 +1,6 @@
 // A box of the figure "Pass": a picture of the numbers that the model computes at a point, and the numbers themselves when it is open.
 
-import { createBar, createSwitch, element, formatPercent, themeColors } from "./elements.js";
+import { createBar, createSwitch, element, formatPercent } from "./elements.js";
 
 const SHOWN = 8; // pieces of the distribution
 const DENSE = 12; // rows without labels
@@ -11,7 +11,8 @@ const DENSE = 12; // rows without labels
 // pass: what is shown of its side: { side, pieces: the labels of the rows, ids, points: the rows by name, row: the selected one,
 //   tokens: the translation, pieceOf(id), keyPieces(name of an attention): the labels of its keys,
 //   scoreTerms(attention, key): { terms, formula }, a score as a sum }
-// view: what the user has opened: { open: the names of boxes, heads: the chosen head by box, keys: the chosen key by box }
+// view: what the user has opened: { open: the names of boxes, heads: the chosen head by box, keys: the chosen key by box },
+//   and the colors of numbers: { positive, negative }, each "red,green,blue"
 // actions: { onSelectRow(index), onSwitch(name of a point), isOff(name), onChange(): draws the boxes again }
 export function createBox(box, pass, view, actions) {
   const name = `${box.point || `${pass.side}.pieces`}`;
@@ -58,9 +59,9 @@ function drawPieces(body, { pass, actions }) {
   body.replaceChildren(element("div", { className: "chips", dir: "auto" }, ...chips));
 }
 
-function drawStates(body, { box, pass, isOpen }) {
+function drawStates(body, { box, pass, view, isOpen }) {
   const rows = pass.points[box.point];
-  body.replaceChildren(picture(body, rows, pass.pieces, pass.row));
+  body.replaceChildren(picture(view, rows, pass.pieces, pass.row));
   if (isOpen) body.append(numbers(`“${pass.pieces[pass.row]}”, ${rows[0].length} numbers`, rows[pass.row]));
 }
 
@@ -75,7 +76,7 @@ function drawAttention(body, { box, name, pass, view, actions, isOpen }) {
       className: "thumbnail",
       ariaLabel: `${box.title}, ${label}`,
     });
-    thumbnail.append(heatmap(body, rows, 1), label);
+    thumbnail.append(heatmap(view, rows, 1), label);
     thumbnail.setAttribute("aria-pressed", String(isOpen && h === chosen));
     thumbnail.addEventListener("click", () => {
       view.heads.set(name, h);
@@ -86,11 +87,11 @@ function drawAttention(body, { box, name, pass, view, actions, isOpen }) {
     return element("div", { className }, thumbnail, switchButton(`${box.title}, ${label}`, point, actions));
   });
   body.replaceChildren(element("div", { className: "heads" }, ...heads));
-  if (isOpen) body.append(...attentionNumbers(body, { box, name, pass, view, actions, chosen }));
+  if (isOpen) body.append(...attentionNumbers({ box, name, pass, view, actions, chosen }));
 }
 
 // Return the queries, keys and values of a head, the weights of the selected query, and one score as a sum.
-function attentionNumbers(body, { box, name, pass, view, actions, chosen }) {
+function attentionNumbers({ box, name, pass, view, actions, chosen }) {
   const attentions = pass.points[`${box.point}.head.${chosen}`];
   const attention = attentions[pass.row];
   const { keys, values, scores, weights, context } = attention;
@@ -102,7 +103,7 @@ function attentionNumbers(body, { box, name, pass, view, actions, chosen }) {
     ["Values", values, keyPieces],
   ].map(([title, rows, labels]) => {
     const heading = element("p", { className: "title", textContent: `${title} of head ${chosen}` });
-    return element("div", {}, heading, picture(body, rows, labels, title === "Queries" ? pass.row : key));
+    return element("div", {}, heading, picture(view, rows, labels, title === "Queries" ? pass.row : key));
   });
   const { terms, formula } = pass.scoreTerms(attention, key);
   const table = element("table", { className: "scores" }, element("tbody", {}, ...keys.map(keyRow)));
@@ -157,7 +158,7 @@ function drawDistribution(body, { pass }) {
 }
 
 // Return a picture of rows of numbers with their labels; blue is positive, orange negative.
-function picture(container, rows, labels, selected) {
+function picture(colors, rows, labels, selected) {
   const largest = rows.reduce((most, row) => row.reduce((value, x) => Math.max(value, Math.abs(x)), most), 1e-9);
   const names = labels.slice(0, rows.length).map((label, row) => {
     return element("span", { className: row === selected ? "selected" : "", textContent: label, dir: "auto" });
@@ -165,25 +166,22 @@ function picture(container, rows, labels, selected) {
   const properties = { className: rows.length > DENSE ? "row-names dense" : "row-names", ariaHidden: "true" };
   const root = element("div", { className: "matrix" }, element("div", properties, ...names));
   root.style.setProperty("--rows", String(rows.length));
-  root.append(heatmap(container, rows, largest));
+  root.append(heatmap(colors, rows, largest));
   return root;
 }
 
 // Return a canvas with a pixel for each number; rows may have different lengths.
-function heatmap(container, rows, largest) {
+function heatmap({ positive, negative }, rows, largest) {
   const width = Math.max(...rows.map((row) => row.length));
   const canvas = element("canvas", { width, height: rows.length, ariaHidden: "true" });
-  const { positive, negative } = themeColors(
-    container.isConnected ? container : document.documentElement,
-    "positive",
-    "negative",
-  );
   const [plus, minus] = [positive, negative].map((color) => color.split(",").map(Number));
   const pixels = new ImageData(width, rows.length);
   rows.forEach((row, r) => {
     row.forEach((value, c) => {
-      const alpha = Math.min(255, Math.round((255 * Math.abs(value)) / largest));
-      pixels.data.set([...(value < 0 ? minus : plus), alpha], 4 * (r * width + c));
+      const first = 4 * (r * width + c);
+      const color = value < 0 ? minus : plus;
+      for (let i = 0; i < 3; i += 1) pixels.data[first + i] = color[i];
+      pixels.data[first + 3] = Math.round((255 * Math.abs(value)) / largest);
     });
   });
   canvas.getContext("2d").putImageData(pixels, 0, 0);

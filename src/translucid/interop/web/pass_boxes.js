@@ -9,11 +9,12 @@
 //   canSwitch: whether the rows can be set to 0 }
 
 // Return the parts of a model, given by its options in model.js.
-export function createParts(options) {
-  return { transformer: transformerParts, recurrent: recurrentParts }[options.kind](options);
+// isMasked: whether the decoder's self-attention has its mask
+export function createParts(options, isMasked = true) {
+  return { transformer: transformerParts, recurrent: recurrentParts }[options.kind](options, isMasked);
 }
 
-function transformerParts({ encoder_layers, decoder_layers, heads, norm, nonlinearity }) {
+function transformerParts({ encoder_layers, decoder_layers, heads, norm, nonlinearity }, isMasked) {
   const isPre = norm === "pre";
   const f = { relu: "max(0, x W₁ + b₁)", swish: "y σ(y), where y = x W₁ + b₁" }[nonlinearity];
   const states = (title, point, equation, canSwitch = false) => ({ kind: "states", title, point, equation, canSwitch });
@@ -61,10 +62,16 @@ function transformerParts({ encoder_layers, decoder_layers, heads, norm, nonline
   });
   const decoderLayers = Array.from({ length: decoder_layers }, (_, layer) => {
     const block = `decoder.${layer}`;
-    const self = "softmax(Q Kᵀ / √d) V; K and V of the words up to this one, as later ones are masked";
+    const visible = isMasked ? "the words up to this one, as later ones are masked" : "all words, as the mask is off";
+    const self = `softmax(Q Kᵀ / √d) V; K and V of ${visible}`;
     const cross = "softmax(Q Kᵀ / √d) V; Q from the translation, K and V from the memory";
     const boxes = [
-      ...attention("Masked self-attention", `${block}.self`, self, `${block}.after_self`),
+      ...attention(
+        isMasked ? "Masked self-attention" : "Self-attention without mask",
+        `${block}.self`,
+        self,
+        `${block}.after_self`,
+      ),
       ...attention("Cross-attention", `${block}.cross`, cross, `${block}.after_cross`),
       ...feedForward(block),
     ];

@@ -60,23 +60,11 @@ function createMaps(weights, words) {
   return maps;
 }
 
-// The attention weights of all heads by the name of the attention, [H, T, S].
-export function attentionWeights(points) {
-  const weights = {};
-  for (const [name, attentions] of Object.entries(points)) {
-    const [attention, head] = name.split(".head.");
-    if (!head) continue;
-    weights[attention] ??= [];
-    weights[attention][Number(head)] = attentions.map((row) => row.weights);
-  }
-  return weights;
-}
-
 // The record of one sentence.
 //
 // source: { pieces, unknown: the indices of unknown pieces }
-// inspected: what WebTranslator.inspect returns
-export function createRecord({ pieces, unknown }, targetPieces, { points, logProbs }) {
+// translated: the answer to "translate", see engine/worker.js
+export function createRecord({ pieces, unknown }, targetPieces, { weights, logProbs }) {
   const source = joinPieces(pieces);
   const target = joinPieces(targetPieces);
   const decoderInputs = joinPieces(["<s>", ...targetPieces.slice(0, -1)]);
@@ -88,7 +76,7 @@ export function createRecord({ pieces, unknown }, targetPieces, { points, logPro
     fed: textsOf(decoderInputs),
     opening: 0,
     context: 0,
-    maps: createMaps(attentionWeights(points), words),
+    maps: createMaps(weights, words),
     unknown: [...source.keys()].filter((i) => isUnknown(source[i])),
     probabilities: target.map(({ start, end }) => Math.exp(sum(logProbs.slice(start, end)))),
     sizes: target.map(({ start, end }) => end - start),
@@ -97,16 +85,13 @@ export function createRecord({ pieces, unknown }, targetPieces, { points, logPro
 
 // The tree of a beam search. Hypotheses with the same text are listed once: the best output, or the one of highest score.
 //
-// output: that of WebTranslator.translate
+// translated: the answer to "translate", see engine/worker.js
 // beam: the size of the beam
 // pieceOf: returns the piece of a token
-// decode: returns the text of tokens
-export function createSearchTree({ tree, node: best }, beam, pieceOf, decode) {
-  const tokensOf = (node) => (node > 0 ? [...tokensOf(tree[node].parent), tree[node].token] : []);
+export function createSearchTree({ tree, node: best }, beam, pieceOf) {
   const finished = new Map(); // by text
-  tree.forEach(({ fate, log_prob, score }, node) => {
+  tree.forEach(({ fate, text, log_prob, score }, node) => {
     if (fate !== "ended") return;
-    const text = decode(tokensOf(node));
     const previous = finished.get(text);
     const isBetter = !previous || node === best || (previous.node !== best && score > previous.score);
     if (isBetter) finished.set(text, { node, text, log_prob, score });

@@ -59,15 +59,30 @@ class TransformerModel extends Model {
 
   // Feed one token to each of N hypotheses: the logits [N, V] of the next tokens, and the states after the tokens.
   step(tokens, states, at = unchanged) {
+    const nextStates = states.map((state) => ({ ...state, length: state.length + 1, past: [] }));
+    const extendPast = (layer, present) => {
+      const memories = states.map((state, n) => append(state.past[layer], present, n));
+      memories.forEach((memory, n) => nextStates[n].past.push(memory));
+      return memories;
+    };
+    return { logits: this.decode(tokens, states, extendPast, at), states: nextStates };
+  }
+
+  // The logits [T, V] after each of T tokens, where each position also reads the later ones: self-attention without the mask.
+  decodeUnmasked(tokens, start, at) {
+    const states = tokens.map((_, t) => ({ ...start, length: t }));
+    return this.decode(tokens, states, (_, present) => tokens.map(() => present), at);
+  }
+
+  // The logits [N, V] after N tokens, each with its state: its position, `length`, and the memory of the source.
+  // selfMemories(layer, keys and values of the N tokens): the keys and values that each token reads in self-attention.
+  decode(tokens, states, selfMemories, at) {
     const positions = states.map(({ length }) => length);
     let x = at("decoder.input", this.embed("target", tokens, positions, at));
-    const nextStates = states.map((state) => ({ ...state, length: state.length + 1, past: [] }));
     for (let layer = 0; layer < this.options.decoder_layers; layer += 1) {
       const block = `decoder.${layer}`;
       x = this.residual(`${block}.residuals.0`, x, (rows) => {
-        const present = this.project(`${block}.self`, rows);
-        const memories = states.map((state, n) => append(state.past[layer], present, n));
-        memories.forEach((memory, n) => nextStates[n].past.push(memory));
+        const memories = selfMemories(layer, this.project(`${block}.self`, rows));
         return this.attendHeads(`${block}.self`, rows, memories, at);
       });
       x = at(`${block}.after_self`, x);
@@ -80,7 +95,7 @@ class TransformerModel extends Model {
       x = at(`${block}.output`, x);
     }
     const features = at("decoder.output", this.finalNorm("decoder_norm", x));
-    return { logits: at("logits", linear(this.parameters("output"), features)), states: nextStates };
+    return at("logits", linear(this.parameters("output"), features));
   }
 
   // LayerNorm(x + sublayer(x)) (section 5.4), or x + sublayer(LayerNorm(x)) (Xiong et al. 2020, arXiv 2002.04745).

@@ -24,7 +24,8 @@ class WebTranslator {
   }
 
   // Forced decoding of an output: the rows of each point by name, and the log-probability of each token.
-  inspect(ids, tokens, at = unchanged) {
+  // isMasked: whether each position of the decoder reads the positions up to its own only; false is for Transformers.
+  inspect(ids, tokens, at = unchanged, isMasked = true) {
     const points = {};
     const record = (name, value) => {
       const kept = at(name, value);
@@ -33,6 +34,10 @@ class WebTranslator {
       return kept;
     };
     let [state, previous] = [this.model.start(this.model.encode(ids, record)), this.search.start];
+    if (!isMasked) {
+      const logits = this.model.decodeUnmasked([previous, ...tokens.slice(0, -1)], state, record);
+      return { points, logProbs: tokens.map((token, t) => logSoftmax(logits[t])[token]) };
+    }
     const logProbs = tokens.map((token) => {
       const { logits, states } = this.model.step([previous], [state], record);
       [state] = states;
@@ -43,10 +48,16 @@ class WebTranslator {
   }
 }
 
-// What sets the output of some heads to 0.
-function withoutHeads(heads) {
-  const names = new Set(heads);
-  return (name, value) => (names.has(name) ? { ...value, context: new Float64Array(value.context.length) } : value);
+// What changes a model: { off: names of points whose rows become 0, and of heads, whose context does; isScaled: whether scores
+// are divided by √d }. Without the scale, queries are multiplied by √d. The mask is not part of it, see `inspect`.
+function changed({ off, isScaled }, { width, heads }) {
+  const factor = Math.sqrt(width / heads);
+  return (name, value) => {
+    if (!isScaled && name.endsWith(".queries")) return value.map((row) => row.map((x) => x * factor));
+    if (!off.includes(name)) return value;
+    if (!Array.isArray(value)) return { ...value, context: new Float64Array(value.context.length) };
+    return value.map((row) => new Float64Array(row.length));
+  };
 }
 
 // The weights by name. Vectors and the scale s_i of each row of a matrix are float32, the entries Q_ij of a matrix are int8:

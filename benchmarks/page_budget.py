@@ -6,9 +6,10 @@
 Each visit starts with an empty cache: the script opens the page, types two sentences key by key while the model
 translates, and clears the text. The exit code is 1 if a figure exceeds its budget. Needs Chromium and the extra `dev`.
 
-`--web` measures the figure *Pass* of an exported folder instead, as on a phone with a screen of 390 pixels and a processor that is
-four times slower. It takes the processor time of each task from a trace, so that other programs on the machine change little, and
-multiplies it by four. The first picture takes the time of all tasks of the page and of its worker before it.
+`--web` measures the figure *Pass* of an exported folder instead, as on a phone with a screen of 390 pixels and a
+processor that is four times slower. It takes the processor time of each task from a trace and multiplies it by four, so
+that other programs on the machine change little. The first picture takes the time of all earlier tasks of the page and
+its worker.
 """
 
 import argparse
@@ -32,7 +33,12 @@ BUDGET = {
 }
 """The limits: medians over all visits, but maxima of keys and tasks."""
 WORST = ("delay of a key while translating, ms", "longest task while typing, ms")
-WEB_BUDGET = {"first picture, ms": 3000, "complete figure, ms": None, "longest task, ms": 50, "scrolling, ms per frame": 17}
+WEB_BUDGET = {
+    "first picture, ms": 3000,
+    "complete figure, ms": None,
+    "longest task, ms": 50,
+    "scrolling, ms per frame": 17,
+}
 """The limits for a phone: medians over all visits."""
 SLOWDOWN = 4
 SENTENCES = "I like soccer and also going to the beach. She sings in the garden."
@@ -123,7 +129,9 @@ def visit_figure(browser: Browser, folder: Path) -> dict[str, float]:
     tasks = [
         (threads[event["tid"]], event["ts"], SLOWDOWN * event["tdur"] / 1000)
         for event in events
-        if event["name"] == "ThreadControllerImpl::RunTask" and event["pid"] == marks["first"]["pid"] and "tdur" in event
+        if event["name"] == "ThreadControllerImpl::RunTask"
+        and event["pid"] == marks["first"]["pid"]
+        and "tdur" in event
     ]
     main = [(start, time) for thread, start, time in tasks if thread == "CrRendererMain"]
 

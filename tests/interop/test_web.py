@@ -177,6 +177,7 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     ((best,),) = engine.decode(SearchRequest([[*ids, SPECIAL.end]], DECODING["pre-norm"]))
     expect(page.locator("#translation")).to_have_text(tokenizer.decode(best.tokens).strip())
     words = page.locator("#inspector .below .word")
+    expect(words.first).to_be_visible()
     assert " ".join(words.all_inner_texts()[:-1]) == page.inner_text("#translation")
     sure = page.evaluate(
         "[...document.querySelectorAll('.below .word')].map((word) => word.style.getPropertyValue('--probability'))"
@@ -194,7 +195,7 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     page.fill("#text", "12:30\n" + "many words " * 50)
     expect(page.locator("#problem")).to_contain_text("this model takes at most 50")
     expect(page.locator("#translation")).to_contain_text("12:30")
-    assert {url.split(":")[0] for url in requests} == {"file"}
+    assert {url.split(":")[0] for url in requests} == {"file", "blob"}  # blob: the worker
 
 
 BOXES = """(row) => {
@@ -208,12 +209,17 @@ BOXES = """(row) => {
 }"""
 
 
+def wait_until_drawn(page):
+    """Wait until all boxes of the figure of a pass are drawn, a few at a time."""
+    expect(page.locator(".pass")).to_have_attribute("aria-busy", "false", timeout=60_000)
+
+
 def number(text):
     return float(text.replace("\u2212", "-"))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_the_figure_of_a_pass_has_the_numbers_of_pytorch(exported, page, name):
+@pytest.mark.parametrize(("name", "is_masked"), [*((name, True) for name in MODELS), ("post-norm", False)])
+def test_the_figure_of_a_pass_has_the_numbers_of_pytorch(exported, page, monkeypatch, name, is_masked):
     model, tokenizer, folder = exported(name)
     model, row, head, attentions = rounded(model), 1, 1, ["encoder.0.self", "decoder.1.self", "decoder.1.cross"]
     if name == "bahdanau":
@@ -226,14 +232,29 @@ def test_the_figure_of_a_pass_has_the_numbers_of_pytorch(exported, page, name):
     )
     page.goto(f"{(folder / 'index.html').as_uri()}#text=I+like+soccer&view=pass&step={row}{opened}")
     expect(page.locator(".step-description")).to_contain_text("Word piece 2 of")
+    if not is_masked:
+        page.get_by_role("switch", name="mask").press("Enter")
+        expect(page.locator(".pass-summary")).to_contain_text("Without the mask")
+    wait_until_drawn(page)
     page.locator("[data-point='source.pieces'] .chip").nth(row).press("Enter")
     closed = page.locator("[data-point$=self]:not(.open) .box-title, [data-point$=cross]:not(.open) .box-title")
     while closed.count():
         closed.first.press("Enter")
         expect(page.locator(":focus")).to_have_attribute("aria-expanded", "true")
+    wait_until_drawn(page)
     boxes = page.evaluate(BOXES)
     (ids,) = tokenizer.encode_source(["I like soccer"])
     target = page.evaluate(ASK, [("I like soccer", [])])[0]["tokens"]
+    if not is_masked:
+        masked = MultiHeadAttention.attend_heads
+        monkeypatch.setattr(
+            MultiHeadAttention,
+            "attend_heads",
+            lambda *arguments, causal=False, **options: masked(*arguments, causal=False, **options),
+        )
+        log_probs = forced_pass(model, torch.tensor([[*ids, SPECIAL.end]]), torch.tensor([target])).log_probs
+        loss = page.locator(".pass-summary").inner_text().split(" nats")[0].split()[-1]
+        assert number(loss) == pytest.approx(-log_probs.mean().item(), abs=1e-4)
     with torch.inference_mode(), recording(model, list(points_of(model))) as record:
         features = forced_features(model, model.encode(torch.tensor([[*ids, SPECIAL.end]])), torch.tensor([target]))
         logits = model.output(features)[0, row].tolist()
@@ -291,6 +312,7 @@ def test_parts_of_a_pass_are_switched_off_and_a_translation_is_given(exported, p
     ):
         switch.press("Enter")
         expect(summary).not_to_have_text("")
+        wait_until_drawn(page)
         factor = 1 if switch == scale else 0
         with torch.inference_mode(), handling(changed, {point: lambda x, _, factor=factor: factor * x}):
             features = forced_features(changed, changed.encode(source), torch.tensor([[SPECIAL.end]]))
@@ -308,11 +330,51 @@ def test_parts_of_a_pass_are_switched_off_and_a_translation_is_given(exported, p
     expect(summary).to_contain_text("Loss of your translation")
     assert number(summary.inner_text().split()[4]) == pytest.approx(loss, abs=1e-4)
     page.get_by_role("slider").press("End")
+    wait_until_drawn(page)
     page.evaluate(AXE_SCRIPT)
     assert page.evaluate("(options) => axe.run(options)", DEFAULT_OPTIONS)["violations"] == []
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert page.evaluate("new URLSearchParams(location.hash.slice(1)).get('step')") == str(len(target) - 1)
+
+
+def test_hypotheses_of_the_beam_search_are_shown_side_by_side(exported, page):
+    model, tokenizer, folder = exported("pre-norm")
+    model, step = rounded(model), 2
+    page.goto(f"{(folder / 'index.html').as_uri()}#text=I+like+soccer&view=pass&step={step}")
+    wait_until_drawn(page)
+    page.get_by_role("switch", name="beam search").press("Enter")
+    columns = page.locator(".hypotheses section")
+    expect(columns.first.locator("[data-point='logits'] tr").first).to_be_visible()
+    wait_until_drawn(page)
+    (ids,) = tokenizer.encode_source(["I like soccer"])
+    source = [*ids, SPECIAL.end]
+    nodes = TorchEngine.of(model, tokenizer, torch.device("cpu")).traced(source, DECODING["pre-norm"])[0].nodes
+    names = tokenizer.target_pieces(range(150))
+    paths = {0: []}
+    for i, node in enumerate(nodes[1:], 1):
+        paths[i] = [*paths[node.parent], node.token]
+    continued = [i for i, node in enumerate(nodes) if node.fate == "kept" and len(paths[i]) == step]
+    assert columns.count() == len(continued) > 1
+    for column, i in zip(columns.all(), continued, strict=True):
+        assert number(column.locator("h4").inner_text().split()[-1]) == pytest.approx(nodes[i].log_prob, abs=1e-4)
+        shown = column.locator("li").all_inner_texts()
+        children = [node for node in nodes[1:] if node.parent == i]
+        assert [text.split("”")[0][1:] for text in shown] == [names[node.token].strip("▁") for node in children]
+        fates = {"✓": "kept", "■": "ended", "✗": "dropped"}
+        assert [fates[text.split("” ")[1][0]] for text in shown] == [node.fate for node in children]
+        penalty = ((5 + step + 1) / 6) ** DECODING["pre-norm"].length_penalty
+        for text, node in zip(shown, children, strict=True):
+            value = node.log_prob / (penalty if node.fate == "ended" else 1)
+            assert number(text.split()[-1]) == pytest.approx(value, abs=1e-4)
+        features = forced_features(
+            model, model.encode(torch.tensor([source])), torch.tensor([[*paths[i], SPECIAL.end]])
+        )
+        best = model.output(features)[0, step].topk(8).values.tolist()
+        logits = [number(text) for text in column.locator("[data-point='logits'] td:nth-child(2)").all_inner_texts()]
+        assert logits[:8] == pytest.approx(best, abs=1e-4)
+    page.get_by_role("switch", name="beam search").press("Enter")
+    expect(columns).to_have_count(0)
 
 
 def compare_attention(box, weights, context):
@@ -337,15 +399,15 @@ def test_firefox_computes_and_shows_the_same(exported, firefox, name):
     )
     translation = firefox.wait("document.querySelector('#translation').textContent")
     words = "[...document.querySelectorAll('#inspector .below .word')].map((word) => word.textContent)"
-    assert firefox.run(f"() => {words}.slice(0, -1).join(' ')") == translation
-    assert firefox.run("() => document.querySelectorAll('#inspector svg path').length")
+    assert firefox.wait(f"{words}.slice(0, -1).join(' ')") == translation
+    assert firefox.wait("document.querySelectorAll('#inspector svg path').length")
     firefox.run("() => document.querySelectorAll('[role=tab]')[1].click()")
     firefox.run(f"() => document.querySelector('[data-head=\"{HEADS[name]}\"]').click()")
     assert firefox.wait("document.querySelector('.ablation strong')?.textContent") == "1 head is off. "
     firefox.run("() => document.querySelectorAll('[role=tab]')[2].click()")
     assert firefox.run("() => document.querySelectorAll('.tree .node').length")
     firefox.run("() => document.querySelectorAll('[role=tab]')[3].click()")
-    assert firefox.run("() => document.querySelectorAll('.pass-box canvas').length")
+    assert firefox.wait("document.querySelectorAll('.pass-box canvas').length")
     assert firefox.errors == []
 
 

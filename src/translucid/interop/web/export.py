@@ -223,7 +223,7 @@ def _weights(model: SequenceModel) -> dict[str, Any]:
 
 
 def _page_script() -> str:
-    """Return the script of the page, after a table of all that the engine declares: the source of its worker is made of it."""
+    """Return the script of the page, after a table of what the engine declares: it makes a worker of it."""
     scripts = [(PAGE / "engine" / script).read_text(encoding="utf-8") for script in ENGINE]
     names = [name for script in scripts for name in _DECLARATION.findall(script)]
     return f"const ENGINE = {{ {', '.join(names)} }};\n{bundle('page.js', [PAGE, WEB])}"

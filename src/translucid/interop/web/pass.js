@@ -6,13 +6,15 @@
 import { createSwitch, element, formatPercent, themeColors } from "./elements.js";
 import { nextTask, unpack } from "./engine_client.js";
 import { createBox, format } from "./pass_box.js";
-import { createParts } from "./pass_boxes.js";
+import { createParts, hypothesisBoxes } from "./pass_boxes.js";
 import { showPlayback } from "./playback.js";
 
 const HINT =
   "Each box shows what the model computes: a row for each piece, a column for each dimension; blue is positive, orange negative. " +
   "Open a box to see its numbers. Choose a piece to see those of its row.";
 const SLICE_MILLISECONDS = 5; // of drawing, after which the page can react
+
+const FATES = { kept: "✓ is kept", ended: "■ ends", dropped: "✗ is dropped" }; // of the continuations of a hypothesis
 
 // What changes nothing of a model, see engine/translator.js and `inspect` there.
 export const UNCHANGED = { off: [], isScaled: true, isMasked: true };
@@ -44,6 +46,7 @@ class Pass {
     this.off = new Set(); // the names of points whose rows are 0
     this.isScaled = true; // whether scores are divided by √d
     this.isMasked = true; // whether the decoder reads no later words
+    this.showsBeam = false; // whether the hypotheses of the beam search are shown side by side
     this.row = 0; // of the source
     this.step = place.step;
     this.ids = inspector.sentence.ids;
@@ -79,9 +82,11 @@ class Pass {
         this.switchOf("Mask", "switch of the decoder’s mask", "isMasked"),
       );
     }
+    toolbar.append(this.switchOf("Beam search", "switch of the hypotheses of the beam search", "showsBeam"));
     this.summary = element("p", { className: "pass-summary", ariaLive: "polite" });
     this.controls = element("div");
     this.figure = element("div", { className: "pass" });
+    this.beam = element("div", { className: "pass hypotheses" });
     const hint = element("p", { className: "note", textContent: HINT });
     this.sections = this.parts.map(({ title, groups }) => {
       const sections = groups.map((group) => element("section", {}, element("h4", { textContent: group.title })));
@@ -91,12 +96,12 @@ class Pass {
       );
       return sections;
     });
-    this.inspector.panel.replaceChildren(hint, toolbar, this.summary, this.controls, this.figure);
+    this.inspector.panel.replaceChildren(hint, toolbar, this.summary, this.controls, this.beam, this.figure);
   }
 
   // Create a labelled switch of one of our properties.
   switchOf(label, ariaLabel, property) {
-    const button = createSwitch(ariaLabel, true, (isOn) => {
+    const button = createSwitch(ariaLabel, this[property], (isOn) => {
       this[property] = isOn;
       this.compute();
     });
@@ -111,6 +116,7 @@ class Pass {
     const forced = this.forced.value.trim();
     const isChanged = this.off.size > 0 || !isScaled;
     const changes = { off: [...this.off], isScaled, isMasked };
+    this.changes = changes;
     const tokens = isChanged ? null : this.inspector.sentence.tokens;
     const answer = await this.engine.ask("pass", { ids, forced, tokens, changes });
     await nextTask();
@@ -188,6 +194,67 @@ class Pass {
     this.place.points = [...open].map((name) => (heads.has(name) ? `${name}.head.${heads.get(name)}` : name));
     this.place.onChange();
     this.drawSlices();
+    this.drawBeam();
+  }
+
+  // Draw small figures of the hypotheses that the beam search continues at this step, side by side.
+  async drawBeam() {
+    for (const key of this.jobs.keys()) if (key.startsWith("beam")) this.jobs.delete(key);
+    if (!this.showsBeam) {
+      this.beam.replaceChildren();
+      return;
+    }
+    const { step, changes, ids, engine } = this;
+    const hypotheses = await engine.ask("hypotheses", { ids, step, changes: { ...changes, isMasked: true } });
+    const isOutdated = step !== this.step || changes !== this.changes || !this.beam.isConnected;
+    if (isOutdated) return;
+    const boxes = hypothesisBoxes(this.parts);
+    const passes = this.passes();
+    const sections = hypotheses.map((hypothesis, i) => {
+      const section = element(
+        "section",
+        { ariaLabel: `hypothesis ${i + 1}` },
+        ...this.describeHypothesis(hypothesis, i),
+      );
+      section.setAttribute("role", "group");
+      const target = this.targetOf(hypothesis, passes);
+      boxes.forEach((box) => {
+        this.boxes.delete(`beam ${i} ${box.point}`);
+        this.add(
+          section,
+          `beam ${i} ${box.point}`,
+          box,
+          this.passOf("target", { ...passes, target }),
+          this.actionsOf("target"),
+        );
+      });
+      return section;
+    });
+    this.beam.replaceChildren(...sections);
+    this.drawSlices();
+  }
+
+  // Return what the boxes show of a hypothesis, see pass_box.js.
+  targetOf({ tokens, continuations, points }, { target }) {
+    const ids = [this.engine.start, ...tokens];
+    const notes = new Map(continuations.map(({ token, fate }) => [token, FATES[fate]]));
+    return { ...target, ids, pieces: ids.map(target.pieceOf), points: unpack(points), notes };
+  }
+
+  describeHypothesis({ tokens, logProb, continuations }, i) {
+    const label = (id) => labelOf(this.engine.targetPieces, id);
+    const text = [this.engine.start, ...tokens].map(label).join(" ");
+    const items = continuations.map(({ token, log_prob, score, fate }) => {
+      const value = fate === "ended" ? `score ${format(score)}` : `log p ${format(log_prob)}`;
+      return element("li", { textContent: `“${label(token)}” ${FATES[fate]}, ${value}` });
+    });
+    return [
+      element("h4", { textContent: `Hypothesis ${i + 1}: log p ${format(logProb)}` }),
+      element("p", { textContent: text, dir: "auto" }),
+      items.length
+        ? element("ul", {}, ...items)
+        : element("p", { textContent: "None of its continuations is in the beam." }),
+    ];
   }
 
   // Plan the drawing of a box, in place of the element that shows it. The button that has the focus keeps it.

@@ -10,7 +10,8 @@ const DENSE = 12; // rows without labels
 // box: see pass_boxes.js
 // pass: what is shown of its side: { side, pieces: the labels of the rows, ids, points: the rows by name, row: the selected one,
 //   tokens: the translation, pieceOf(id), keyPieces(name of an attention): the labels of its keys,
-//   scoreTerms(attention, key): { terms, formula }, a score as a sum }
+//   scoreTerms(attention, key): { terms, formula }, a score as a sum,
+//   notes: by the ids of pieces, what a beam search does with them; instead, the piece of the translation is marked if not given }
 // view: what the user has opened: { open: the names of boxes, heads: the chosen head by box, keys: the chosen key by box },
 //   and the colors of numbers: { positive, negative }, each "red,green,blue"
 // actions: { onSelectRow(index), onSwitch(name of a point), isOff(name), onChange(): draws the boxes again }
@@ -139,14 +140,13 @@ function attentionNumbers({ box, name, pass, view, actions, chosen }) {
 function drawDistribution(body, { pass }) {
   const logits = pass.points.logits[pass.row];
   const probabilities = softmax(logits);
-  const token = pass.tokens[pass.row];
-  const best = topK(probabilities, SHOWN);
-  const shown = best.includes(token) ? best : [...best, token];
-  const rows = shown.map((id) =>
+  const notes = pass.notes ?? new Map([[pass.tokens[pass.row], ""]]);
+  const shown = new Set([...topK(probabilities, SHOWN), ...notes.keys()]);
+  const rows = [...shown].map((id) =>
     element(
       "tr",
-      { className: id === token ? "written" : "" },
-      element("th", { scope: "row", textContent: pass.pieceOf(id) }),
+      { className: notes.has(id) ? "written" : "" },
+      element("th", { scope: "row", textContent: [pass.pieceOf(id), notes.get(id)].filter(Boolean).join(" ") }),
       element("td", { className: "value", textContent: format(logits[id]) }),
       element("td", {}, createBar("bar-fill", probabilities[id], { minimum: 0, maximum: 1 })),
       element("td", { className: "value", textContent: formatPercent(probabilities[id]) }),

@@ -14,6 +14,14 @@ export function createParts(options, isMasked = true) {
   return { transformer: transformerParts, recurrent: recurrentParts }[options.kind](options, isMasked);
 }
 
+// Return the boxes that are shown of each hypothesis of a beam search: its pieces, the last attention to the source, the probabilities.
+export function hypothesisBoxes(parts) {
+  const boxes = parts
+    .filter(({ side }) => side === "target")
+    .flatMap(({ groups }) => groups.flatMap((group) => group.boxes));
+  return ["pieces", "attention", "distribution"].map((kind) => boxes.findLast((box) => box.kind === kind));
+}
+
 function transformerParts({ encoder_layers, decoder_layers, heads, norm, nonlinearity }, isMasked) {
   const isPre = norm === "pre";
   const f = { relu: "max(0, x W₁ + b₁)", swish: "y σ(y), where y = x W₁ + b₁" }[nonlinearity];

@@ -5,7 +5,7 @@ class BahdanauModel extends Model {
   // E[id] sqrt(D) for each id.
   embed(side, ids) {
     const embeddings = this.weights[`${side}_embedding.tokens.weight`];
-    return ids.map((id) => embeddings[id].map((value) => value * this.options.scale));
+    return ids.map((id) => Float64Array.from(embeddings[id], (value) => value * this.options.scale));
   }
 
   // The memory: the states y_j = [forward h_j; backward h_j], the keys U y_j, and the decoder's first state tanh(W h).

@@ -7,7 +7,7 @@ class TransformerModel extends Model {
     const embeddings = this.weights[`${side}_embedding.tokens.weight`];
     const tokens = at(
       `${side}.tokens`,
-      ids.map((id) => embeddings[id].map((value) => value * this.options.scale)),
+      ids.map((id) => Float64Array.from(embeddings[id], (value) => value * this.options.scale)),
     );
     const encodings = at(
       `${side}.positions`,

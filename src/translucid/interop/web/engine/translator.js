@@ -78,10 +78,9 @@ function readWeights({ weights, aliases, data }) {
     integerOffset += rows * columns;
 
     function readRow(scale, row) {
-      const entries = new Float64Array(
-        integers.subarray(integerOffset + row * columns, integerOffset + (row + 1) * columns),
-      );
-      return entries.map((entry) => Math.fround(entry / scale));
+      const entries = new Float32Array(columns);
+      for (let j = 0; j < columns; j += 1) entries[j] = integers[integerOffset + row * columns + j] / scale;
+      return entries;
     }
   }
   for (const [alias, name] of Object.entries(aliases)) weightsByName[alias] = weightsByName[name];

@@ -10,6 +10,8 @@ class Answers {
     this.longest = record.longest;
     /** @type {{ key: string, inspected: any }} */
     this.latest = { key: "", inspected: null };
+    /** @type {{ key: string, tree: any[] }} */
+    this.latestSearch = { key: "", tree: [] };
   }
 
   // The translation of a sentence, its search and its attention weights; only the ids if it is too long.
@@ -53,6 +55,22 @@ class Answers {
     return { ...answer, masked: { logProbs: masked.logProbs, isBest: isBest(masked.points) } };
   }
 
+  // What the decoder computes for each hypothesis that a beam search continues at a step. Each has its tokens and its continuations,
+  // nodes of the search, of which some are kept.
+  hypotheses({ ids, step, changes }) {
+    const { translator } = this;
+    const at = changed(changes, translator.model.options);
+    const key = JSON.stringify([ids, changes]);
+    if (key !== this.latestSearch.key) this.latestSearch = { key, tree: translator.translate(ids, at).tree };
+    const { tree } = this.latestSearch;
+    const continued = [...tree.keys()].filter((i) => tree[i].fate === "kept" && tokensTo(tree, i).length === step);
+    return continued.map((i) => {
+      const [tokens, continuations] = [tokensTo(tree, i), tree.filter(({ parent }) => parent === i)];
+      const { points } = translator.inspect(ids, [...tokens, translator.search.end], at); // the last token is not read
+      return { tokens, logProb: tree[i].log_prob, continuations, points: pack(points) };
+    });
+  }
+
   // The rows of all points; those of the last question are kept.
   inspect(ids, tokens, changes) {
     const key = JSON.stringify([ids, tokens, changes]);
@@ -65,10 +83,14 @@ class Answers {
 
   // The nodes of a search, those of ended hypotheses with their text.
   withTexts(tree) {
-    const tokensOf = (node) => (node > 0 ? [...tokensOf(tree[node].parent), tree[node].token] : []);
     const { target } = this.translator;
-    return tree.map((node, i) => (node.fate === "ended" ? { ...node, text: target.decode(tokensOf(i)) } : node));
+    return tree.map((node, i) => (node.fate === "ended" ? { ...node, text: target.decode(tokensTo(tree, i)) } : node));
   }
+}
+
+// The tokens of a hypothesis, without the start token.
+function tokensTo(tree, node) {
+  return node > 0 ? [...tokensTo(tree, tree[node].parent), tree[node].token] : [];
 }
 
 // Rows as few arrays, which are sent fast. The keys and values of an attention are those of its last row: earlier ones read some of them.

@@ -126,5 +126,7 @@ def lesson(context, saved):
 
     yield opened
     assert problems == []
-    assert all(url.startswith((saved.as_uri(), "data:")) for url in requests)
+    assert all(
+        url.startswith((saved.as_uri(), "data:", "blob:")) for url in requests
+    )  # blob: the embedded page's worker
     page.close()

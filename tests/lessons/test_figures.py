@@ -622,6 +622,37 @@ def test_the_answers_are_those_of_the_record_that_is_shown(context, records, tmp
     page.close()
 
 
+STATE = """() => [...document.querySelectorAll("#figure :is(input, select, button), .choices button, main details")]
+  .map((part) => [part.checked, part.value, part.ariaPressed, part.open])"""
+
+
+def test_a_link_shows_what_a_reader_has_chosen(context, tmp_path):
+    lessons = tmp_path / "lessons"
+    lessons.mkdir()
+    save_pages(lessons, {lesson.name: recorded(lesson.name) for lesson in LESSONS})
+    page, address = context.new_page(), f"{lessons.as_uri()}/masks.html"
+    page.goto(address)
+    first = page.evaluate(STATE)
+    choose(page, "head", "1")
+    choose(page, "mask", "causal")
+    page.locator(".weight button").nth(3).press("Space")
+    page.locator(".choices button").nth(1).press("Enter")
+    page.locator("main summary").first.press("Enter")
+    page.get_by_label("Sentence").select_option(index=1)
+    page.wait_for_function("new URLSearchParams(location.hash.slice(1)).get('sentence') === '1'")
+    chosen, link = page.evaluate(STATE), page.url
+    assert chosen != first
+    for destination, state in [
+        (link, chosen),
+        (f"{address}#sentence=99&head=x&mask=7&pressed=999.x&choice=9&open=44&none=1", first),
+    ]:
+        page.goto("about:blank")  # otherwise only the fragment would change
+        page.goto(destination)
+        page.wait_for_selector("#figure[data-ready]")
+        assert page.evaluate(STATE) == state
+    page.close()
+
+
 def test_the_packaged_examples_show_what_the_lessons_are_about():
     """A beam translates better than greedy search, and each layer of the encoder gives another translation."""
     beam, layers = json.loads(recorded("beam")), json.loads(recorded("layers"))

@@ -12,6 +12,7 @@ import { el } from "./dom.js";
 import { featuresFacts, featuresFigure } from "./features.js";
 import { headsFacts, headsFigure } from "./heads.js";
 import { layersFacts, layersFigure } from "./layers.js";
+import { linkState } from "./link_state.js";
 import { liveFacts, liveFigure } from "./live.js";
 import { masksFigure } from "./masks.js";
 import { memoryFigure } from "./memory.js";
@@ -70,10 +71,28 @@ const PAIRS = {
 const SEPARATOR = " / "; // between two sentences in a request
 const lessonName = document.body.dataset.lesson;
 
+/** @type {() => void} */
+let restoreLink = () => {};
+
 if (lessonName) {
-  startFigure(document.getElementById("figure"), globalThis.lessonRecords[lessonName]);
+  const figure = document.getElementById("figure");
+  startFigure(figure, globalThis.lessonRecords[lessonName]);
   showChoices(lessonName);
+  restoreLink = linkState(figure);
+  showTypedSentence(figure);
 } else markAnswered();
+
+// Request the sentence that the link names, which another reader has typed.
+function showTypedSentence(figure) {
+  const typed = new URLSearchParams(location.hash.slice(1)).get("text");
+  const form = figure.querySelector(".sentence-select form");
+  if (!typed || !form) return;
+  const texts = typed.split(SEPARATOR);
+  form.querySelectorAll("input").forEach((input, i) => {
+    input.value = texts[i] ?? "";
+  });
+  form.requestSubmit();
+}
 
 function startFigure(root, record) {
   root.replaceChildren();
@@ -117,6 +136,7 @@ function sentenceSelect(sentences, onSelect) {
     updateOptions();
     select.value = sentences.length - 1;
     onSelect(sentence);
+    restoreLink();
   }
 }
 
@@ -135,7 +155,10 @@ function customSentenceForm(onRecord) {
     problem.textContent = "";
     button.disabled = true;
     try {
-      onRecord(await requestRecord(inputs.map((input) => input.value).join(SEPARATOR)));
+      const text = inputs.map((input) => input.value).join(SEPARATOR);
+      const record = await requestRecord(text);
+      /** @type {any} */ (document.getElementById("figure")).dataset.typed = text;
+      onRecord(record);
     } catch (error) {
       // fetch throws a TypeError if there is no connection.
       problem.textContent = error instanceof TypeError ? "The server does not respond." : error.message;

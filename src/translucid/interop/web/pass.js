@@ -85,8 +85,8 @@ class Pass {
     toolbar.append(this.switchOf("Beam search", "switch of the hypotheses of the beam search", "showsBeam"));
     this.summary = element("p", { className: "pass-summary", ariaLive: "polite" });
     this.controls = element("div");
-    this.figure = element("div", { className: "pass" });
-    this.beam = element("div", { className: "pass hypotheses" });
+    this.beam = element("div", { className: "hypotheses" });
+    this.figure = element("div", { className: "pass" }, this.beam);
     const hint = element("p", { className: "note", textContent: HINT });
     this.sections = this.parts.map(({ title, groups }) => {
       const sections = groups.map((group) => element("section", {}, element("h4", { textContent: group.title })));
@@ -96,7 +96,7 @@ class Pass {
       );
       return sections;
     });
-    this.inspector.panel.replaceChildren(hint, toolbar, this.summary, this.controls, this.beam, this.figure);
+    this.inspector.panel.replaceChildren(hint, toolbar, this.summary, this.controls, this.figure);
   }
 
   // Create a labelled switch of one of our properties.

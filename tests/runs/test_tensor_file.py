@@ -1,6 +1,7 @@
 """Tensor files load completely or are refused."""
 
 import os
+import tracemalloc
 
 import pytest
 import torch
@@ -32,6 +33,29 @@ def test_round_trip(file):
         assert torch.equal(tensors[name], tensor)
         assert tensors[name].dtype == tensor.dtype
     assert [item.name for item in file.parent.iterdir()] == ["x.safetensors"]
+
+
+def test_the_content_is_that_of_safetensors(file):
+    from safetensors.torch import load, save
+
+    content, expected = file.read_bytes(), save({name: tensor.contiguous() for name, tensor in TENSORS.items()})
+    assert {name: tensor.tolist() for name, tensor in load(content).items()} == {
+        name: tensor.tolist() for name, tensor in TENSORS.items()
+    }
+    size = sum(tensor.nbytes for tensor in TENSORS.values())
+    assert content[-size:] == expected[-size:]
+    assert (len(content) - size) % 8 == 0
+
+
+def test_a_checkpoint_is_written_without_a_copy_of_it_in_memory(tmp_path):
+    tensors = {name: torch.ones(1 << 19) for name in "abcd"}  # 8 MiB
+    tracemalloc.start()
+    try:
+        save_tensors(tmp_path / "x.safetensors", tensors, {})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
 
 
 def test_weights_with_former_names_have_their_current_ones(tmp_path):

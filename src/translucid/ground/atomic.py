@@ -41,9 +41,20 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         UserError: the disk is full, or the folder can't be written to.
     """
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing, as `write_atomically` does, for content that is written in parts.
+
+    Raises:
+        UserError: the disk is full, or the folder can't be written to.
+    """
     try:
         with _replacement(path) as file:
-            file.write(content)
+            yield file
     except OSError as error:
         fix = "What was saved before is untouched; make room or choose another folder."
         raise UserError(f"can't be written ({error.strerror})", file=path, fix=fix) from error

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from translucid.ground.atomic import write_atomically
+from translucid.ground.atomic import atomic_file
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import refuse_more_than_memory
 
@@ -32,15 +32,43 @@ _MISFIT = "The file does not belong to the config.yaml beside it."
 _FIX = "Take the file from a backup, or train again."
 _RENAMED = {"decoder.said.": "decoder.hidden_projection.", "decoder.seen.": "decoder.context_projection."}
 """The current name of each module that had another name, so that existing files load."""
+_DTYPES = {
+    "float64": "F64",
+    "float32": "F32",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "int64": "I64",
+    "int32": "I32",
+    "int16": "I16",
+    "int8": "I8",
+    "uint8": "U8",
+    "bool": "BOOL",
+}
+"""The names of PyTorch's types in a safetensors file."""
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-    """Write tensors with JSON metadata and a SHA-256 of both."""
-    from safetensors.torch import save
+    """Write tensors with JSON metadata and a SHA-256 of both.
 
+    The functions of safetensors either hold all bytes in memory, twice, or replace the file themselves.
+    """
     tensors = {name: tensor.detach().to("cpu").contiguous() for name, tensor in tensors.items()}
     text = json.dumps(metadata, sort_keys=True)
-    write_atomically(path, save(tensors, {"translucid": text, "sha256": _checksum(tensors, text)}))
+    # The readers expect the largest types first, so that all numbers are aligned.
+    names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+    header: dict[str, Any] = {"__metadata__": {"translucid": text, "sha256": _checksum(tensors, text)}}
+    end = 0
+    for name in names:
+        tensor = tensors[name]
+        start, end = end, end + tensor.nbytes
+        dtype = _DTYPES[str(tensor.dtype).removeprefix("torch.")]
+        header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [start, end]}
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
+    with atomic_file(path) as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        for name in names:
+            file.write(_bytes(tensors[name]))
 
 
 def load_tensors(path: Path, *, finite: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -164,12 +192,18 @@ def _checksum(tensors: Mapping[str, Any], text: str) -> str:
         if isinstance(tensor, np.ndarray):
             dtype, content = f"torch.{tensor.dtype}", tensor.reshape(-1).view(np.uint8)
         else:
-            import torch
-
-            dtype, content = str(tensor.dtype), tensor.flatten().view(torch.uint8).numpy()
+            dtype, content = str(tensor.dtype), _bytes(tensor)
         digest.update(f"{name} {dtype} {tuple(tensor.shape)}".encode())
         digest.update(content.data)
     return digest.hexdigest()
+
+
+def _bytes(tensor: Tensor) -> NDArray[np.uint8]:
+    """Return the bytes of a contiguous tensor on the CPU, without a copy."""
+    import torch
+
+    content: NDArray[np.uint8] = tensor.flatten().view(torch.uint8).numpy()
+    return content
 
 
 def unshared(model: Model) -> dict[str, Tensor]:

@@ -38,15 +38,20 @@ def test_the_run_folder_holds_what_the_docs_say(small_run):
     assert config["versions"]["translucid"]
 
 
-def test_a_moses_pair_that_the_shell_has_spread(call, tmp_path):
+def test_a_moses_pair_that_the_shell_has_spread(call, tmp_path, monkeypatch):
+    """Its updates are profiled."""
+    monkeypatch.setattr("translucid.training.profile.WARM_UP", 1)
+    monkeypatch.setattr("translucid.training.profile.UPDATES", 2)
     for language, text in (("en", "one two\nthree four\n" * 60), ("es", "uno dos\ntres cuatro\n" * 60)):
         with gzip.open(tmp_path / f"c.{language}.gz", "wt") as file:
             file.write(text)
     files = [tmp_path / "c.en.gz", tmp_path / "c.es.gz"]
     shape = [setting for setting in SHAPE if "vocabulary" not in setting] + ["data.tokenizer.vocabulary=20"]
-    result = call("train", "--train", *files, "--valid", *files, "--out", tmp_path / "run", "--set", *shape, *LIMITS)
+    options = "--out", tmp_path / "run", "--profile", "--set", *shape, *LIMITS
+    result = call("train", "--train", *files, "--valid", *files, *options)
     assert result.code == 0, result.err
     assert "120 pairs" in result.err
+    assert "2 updates of " in result.err and "that a large product in " in result.err
 
 
 def counting_options(folder):

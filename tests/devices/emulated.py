@@ -14,6 +14,7 @@ Recurrent layers have the rules of cuDNN, and MPS has no float64. There is no NC
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
@@ -66,8 +67,15 @@ class DeviceTensor(torch.Tensor):
 class Event:
     """An event in the queue of the GPU. Waiting for the last one is a synchronization, as it empties the queue."""
 
+    def __init__(self, enable_timing=False):
+        self.enable_timing, self.seconds = enable_timing, 0.0
+
     def record(self):
-        Emulation.current.last_event = self
+        Emulation.current.last_event, self.seconds = self, time.perf_counter()
+
+    def elapsed_time(self, end):
+        assert self.enable_timing and end.enable_timing
+        return 1000 * (end.seconds - self.seconds)
 
     def synchronize(self):
         if Emulation.current.last_event is self:

@@ -24,7 +24,7 @@ def table():
     for line in BENCHMARKS.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| *") and cells[0].endswith((", an update", ", a step")):
-            rows[cells[0]] = tuple(int(cell.replace(",", "")) for cell in (cells[2], cells[4]))
+            rows[cells[0]] = tuple(int(cell.replace(",", "")) for cell in cells[1:])
     return rows
 
 

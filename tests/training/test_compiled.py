@@ -1,5 +1,7 @@
 """Compiled forward passes of Transformers: one graph, with the results of the uncompiled model."""
 
+import io
+import json
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,8 +16,13 @@ from translucid.data.packing import pack
 from translucid.ground.errors import UserError
 from translucid.kernels import reference_mode
 from translucid.runs.configuration import resolve
+from translucid.runs.tensor_file import load_tensors
+from translucid.runs.training_options import TrainingOptions
+from translucid.training import compile_choice
+from translucid.training.compile_choice import choose_compilation
+from translucid.training.hardware.ddp import Workers
 from translucid.training.objective import batch_loss
-from translucid.training.weights import CompiledLoss, padded_length
+from translucid.training.weights import CompiledLoss, Weights, padded_length
 
 
 def counting(graphs, run=lambda graph, inputs: graph.forward):
@@ -114,6 +121,49 @@ def test_a_training_learns_what_it_learns_without_compiling(train, tmp_path, mon
     assert compiled.best_loss == pytest.approx(plain.best_loss, rel=1e-5)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_auto_is_exactly_the_training_with_its_choice(compiled, train, tmp_path, monkeypatch):
+    """It measures before the first update, and a resumed training keeps the choice."""
+    monkeypatch.setattr("translucid.training.weights.CompiledLoss", partial(CompiledLoss, backend=counting([])))
+    monkeypatch.setattr(compile_choice, "WORTHWHILE", 0 if compiled else float("inf"))
+    monkeypatch.setattr("translucid.training.trainer.BATCHES", 1)
+    settings = "training.accumulate=1", "training.validate_every=9", "data.subword_dropout=0"
+    train(tmp_path / "set", *settings, "training.max_steps=2", f"training.compile={compiled}")
+    run, output = tmp_path / "auto", io.StringIO()
+    train(run, *settings, "training.max_steps=1", "training.compile=auto", output=output)
+    assert f"training.compile=auto chooses {str(compiled).lower()} (compiled updates are " in output.getvalue()
+    monkeypatch.setattr(compile_choice, "_gain", None)  # nothing is measured again
+    train(run, *settings, "training.max_steps=2", "training.compile=auto", resume=True)
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    choices = [(row["setting"], row["value"]) for row in rows if row["kind"] == "choice"]
+    assert choices == [("training.compile", compiled)]
+    tensors, expected = (load_tensors(folder / "state/checkpoint.safetensors")[0] for folder in (run, tmp_path / "set"))
+    for name in expected:
+        assert torch.equal(tensors[name], expected[name]), name
+
+
+def test_without_a_compiler_auto_does_not_compile():
+    case = build_case("tiny", layers=1)
+
+    def broken(batch, smoothing):
+        raise UserError("PyTorch cannot compile the model here (no compiler)", fix="Install one.")
+
+    weights, loss = (
+        Weights(case.model, torch.device("cpu"), Workers()),
+        SimpleNamespace(model=case.model, compiled=broken),
+    )
+    choice = choose_compilation(weights, loss, [case.batch], TrainingOptions(), bfloat16=False)
+    assert not choice.compiled
+    assert choice.reason.startswith("PyTorch cannot compile the model here")
+    assert all(parameter.grad is None for parameter in weights.parameters)
+
+
+def test_the_gain_compares_the_fastest_tries(monkeypatch):
+    """1 + 2 seconds without, and 0.5 + 1 with compiled kernels; the first try of each compiles."""
+    times = {"plain": iter([9, 9, 3, 1, 2, 2, 4, 3]), "compiled": iter([9, 9, 0.5, 2, 2, 1, 1, 1])}
+    assert compile_choice._gain([*times], ["a", "b"], lambda loss_of, batch: next(times[loss_of])) == 2
+
+
 @pytest.mark.parametrize(
     ("preset", "setting", "reason"),
     [
@@ -125,6 +175,9 @@ def test_a_training_learns_what_it_learns_without_compiling(train, tmp_path, mon
 def test_models_that_are_not_compiled(preset, setting, reason):
     with pytest.raises(UserError, match=reason):
         resolve(preset=preset, assignments=["training.compile=true", setting])
+    options = resolve(preset=preset, assignments=["training.compile=auto", setting])
+    model = SimpleNamespace(options=options.model)
+    assert compile_choice.reason_against_compiling(options.training, model)
 
 
 def test_a_missing_compiler_is_an_error_that_names_it():

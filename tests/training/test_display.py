@@ -41,6 +41,7 @@ def test_a_clock_by_hand(seconds, text):
 def test_a_status_is_one_line():
     line = "step 1,200  epoch 3  loss 2.500  ppl 12.18  acc 50.0%  3,457 tokens/s"
     assert STATUS.line() == f"{line}  1:30 left"
+    assert STATUS._replace(compile_seconds=75).line() == f"{line}  1:15 compiling  1:30 left"
     assert STATUS._replace(skipped=4).line() == f"{line}  1:30 left  4 skipped"
     assert STATUS._replace(done=0.001).line() == line  # too early to tell
 

@@ -83,6 +83,7 @@ class RunOptions(NamedTuple):
     resume: Annotated[bool, Option("--resume", help="Continue from the last checkpoint of --out.")] = False
     overwrite: option.Overwrite = False
     device: option.Device = "auto"
+    profile: Annotated[bool, Option("--profile", help="Print what updates spend their time on.")] = False
     tune: Annotated[bool, Option(help="On a CPU, finally run `translucid tune speed`.")] = True
 
 
@@ -276,6 +277,7 @@ def _train(
     from translucid.training.experiment import prepared
     from translucid.training.hardware.ddp import is_first_process
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
+    from translucid.training.profile import UpdateProfile
 
     config = recipe(config) if config else None
     files, overrides = data.files(), data.settings()
@@ -329,6 +331,13 @@ def _train(
         console=console,
         command=command,
     ) as (trainer, display):
+        if options.profile:
+            trainer.profile = UpdateProfile(
+                trainer.device,
+                bfloat16=trainer.precision.bfloat16,
+                counts=trainer.workers.count == 1,
+                show=display.note,
+            )
         trainer.fit(display)
     show_gain(trainer, console)
     if configuration.model.reads == "text":

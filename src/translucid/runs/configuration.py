@@ -164,7 +164,7 @@ class Configuration(OptionGroup):
 
     def _problems_of_training(self) -> Iterator[str]:
         """Yield which ways of training are not for this model."""
-        if self.training.compile:
+        if self.training.compile is True:
             if not self.model.compiles:
                 yield "training.compile is for Transformers that translate or write captions"
             if isinstance(self.model, TransformerOptions) and self.model.elmo:

@@ -68,7 +68,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any
     with atomic_file(path) as file:
         file.write(len(head).to_bytes(8, "little") + head)
         for name in names:
-            file.write(_bytes(tensors[name]))
+            file.write(_bytes(tensors[name]).data)
 
 
 def load_tensors(path: Path, *, finite: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:

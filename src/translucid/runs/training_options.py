@@ -13,6 +13,10 @@ MANY = 1_000_000_000
 """A bound for values without a natural one, small enough for exact arithmetic."""
 
 
+NOT_COMPILED = "sharded", "adapter_rank", "distillation_weight", "guided_alignment"
+"""Settings with which nothing is compiled."""
+
+
 class TrainingOptions(OptionGroup):
     """The length, speed and regularization of the training."""
 
@@ -120,9 +124,10 @@ class TrainingOptions(OptionGroup):
     captured: bool = False
     """For `packed` on a CUDA GPU: record the kernels of an update once, as a CUDA graph, and then launch all of them in
     one call. Where a setting makes this impossible, a line at the start names it."""
-    compile: bool = False
+    compile: bool | Literal["auto"] = False
     """For Transformers, mainly on a GPU: compile the forward pass and its gradients into few kernels (`torch.compile`).
-    Batches are padded to a few lengths, and the first batch of each length takes many seconds."""
+    Batches are padded to a few lengths, and the first batch of each length takes many seconds. auto measures the first
+    batches with and without, for a minute at most, before the training begins; a resumed run keeps its choice."""
     sharded: bool = False
     """Distribute all weights, gradients and moments over several processes (FSDP2), for models that do not fit on one
     device; slower for others."""
@@ -163,8 +168,8 @@ class TrainingOptions(OptionGroup):
             raise ValueError("training.sharded holds parts of matrices, and optimizer=muon needs whole ones")
         if self.sharded and self.guided_alignment:
             raise ValueError("training.sharded and training.guided_alignment do not go together")
-        for name in ("sharded", "adapter_rank", "distillation_weight", "guided_alignment"):
-            if self.compile and getattr(self, name):
+        for name in NOT_COMPILED:
+            if self.compile is True and getattr(self, name):
                 raise ValueError(f"training.compile and training.{name} do not go together")
         if self.captured and not self.packed:
             raise ValueError("training.captured is for batches of one shape: set training.packed=true")

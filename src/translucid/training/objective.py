@@ -18,6 +18,7 @@ from translucid.data.batching import Batch
 from translucid.kernels.loss import Target, chunked_loss, supports_chunks
 from translucid.kernels.upload import upload
 from translucid.models.protocol import Memory, SequenceModel
+from translucid.training.profile import part
 
 
 class Loss(NamedTuple):
@@ -124,7 +125,8 @@ def target_loss(
     else:
         features, labels, _ = _without_padding(features, batch, model.pad)
         target = Target(labels, smoothing)
-    return (loss_of or loss_of_target)(features, model.output, target)
+    with part("loss"):
+        return (loss_of or loss_of_target)(features, model.output, target)
 
 
 def _without_padding(features: Tensor, batch: Batch, pad: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -7,8 +7,9 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
+from itertools import islice
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.captured import CapturedUpdate, reason_against
+from translucid.training.compile_choice import BATCHES, CompileChoice, choose_compilation, reason_against_compiling
 from translucid.training.data_loader import DataLoader, SharedBatch
 from translucid.training.dataset import GENERAL_PAIRS
 from translucid.training.extras.training_step import TrainingStep
@@ -30,10 +32,11 @@ from translucid.training.hardware.ddp import Workers
 from translucid.training.hardware.precision import Precision
 from translucid.training.objective import CarriedLoss, sums
 from translucid.training.optimizer import Optimizer
+from translucid.training.profile import UpdateProfile, part
 from translucid.training.records.record import Display, Progress, Recent, Record, Status
 from translucid.training.schedule import learning_rate, short_warmup
 from translucid.training.validation import GENERAL, Validation, Validator
-from translucid.training.weights import Weights, is_sharded, with_prefix
+from translucid.training.weights import CompiledLoss, Weights, is_sharded, with_prefix
 
 Checkpoint = tuple[dict[str, Tensor], dict[str, Any]]
 """Tensors and facts, as a run folder saves them."""
@@ -97,6 +100,10 @@ class Trainer:
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=precision.bfloat16)
         self.uncaptured = reason_against(options, device, self.workers) if options.captured else ""
         """Why updates are not captured although `training.captured` asks for it."""
+        self.compiled: bool | None = None
+        """The choice of `training.compile=auto`, once it is made."""
+        self.profile: UpdateProfile | None = None
+        """What profiles the first updates of `fit`, if anything does."""
         self._captured: CapturedUpdate | None = None
         if options.captured and not self.uncaptured:
             self._captured = CapturedUpdate(self.weights, self.optimizer, options, bfloat16=precision.bfloat16)
@@ -113,11 +120,16 @@ class Trainer:
         self._started, self._interrupt = time.monotonic() - last_save, Interrupt()
         self._shared_clock_and_signal = [last_save, stop]
         with self._interrupt, display.bar, self.workers.updating():
+            if self.options.compile == "auto" and self.compiled is None:
+                self._choose_compilation(record, display)
             if self.options.begin_from and self.validator.compares and self.progress.before is None:
                 self._measure_initial_model(record, display)
             while not self.finished and not stop:
                 rate = learning_rate(self.options, self.progress.step + 1, self._done())
-                self._update(next(updates), rate, display)
+                with self.profile.update() if self.profile else nullcontext():
+                    with part("data"):
+                        batches = next(updates)
+                    self._update(batches, rate, display)
                 self.progress.step += 1
                 # All processes use the clock of the first, and end together if one of them is interrupted.
                 clock_and_signal = self._shared_clock_and_signal if self.workers.count > 1 else self._clock_and_signal()
@@ -150,9 +162,30 @@ class Trainer:
                 if self.progress.best_score is None and not self.has_earlier_best:
                     with self.weights.ema_model() as model:
                         self._save_best(model, {})
+        if self.profile:
+            self.profile.finish()
         if record:
             record.close()
         return self.progress
+
+    def _choose_compilation(self, record: Record | None, display: Display) -> None:
+        """Decide whether the training is compiled; a checkpoint contains the choice."""
+        loss = self.weights.loss
+        if reason := reason_against_compiling(self.options, self.weights.model):
+            choice = CompileChoice(False, f"it {reason}")
+        elif not isinstance(loss, CompiledLoss):
+            choice = CompileChoice(False, "another loss is in its place")
+        else:
+            batches = self.epochs.batches(self.progress.epoch, self.progress.batch)
+            rows = filter(None, (self.weights.rows(batch.rows) for batch in islice(batches, BATCHES)))
+            bfloat16 = self.precision.bfloat16
+            with self._computing(self.weights.model):
+                choice = choose_compilation(self.weights, loss, [*rows], self.options, bfloat16=bfloat16)
+            loss.enabled = choice.compiled
+        self.compiled = choice.compiled
+        display.note(str(choice))
+        if record:
+            record.write_choice(self.progress.step, "compile", choice.compiled, choice.reason)
 
     def _measure_initial_model(self, record: Record | None, display: Display) -> None:
         """Validate the model that fine-tuning starts from, for a comparison at the end."""
@@ -190,39 +223,51 @@ class Trainer:
             step.begin_update(self._done())
         rate *= sum(batch.rate for batch in batches) / len(batches)
         if self._captured and batches[0].rows:
-            figures = self._captured(batches[0].rows, rate)
+            with part("captured"), self._counted(tokens):
+                figures = self._captured(batches[0].rows, rate)
             self._unread.append(_Update(self.progress.step + 1, tokens, Download(figures)))
             self._update_ema()
             self._read_figures(display, unread=1)
             return
         losses = []
-        with self._computing(self.weights.model):
+        with self._computing(self.weights.model), self._counted(tokens):
             for batch in batches:
-                rows = self.weights.rows(batch.rows)
+                with part("data"):
+                    rows = self.weights.rows(batch.rows)
                 if rows is None:
                     continue
-                with mixed_precision(self.device, enabled=self.precision.bfloat16):
+                with part("forward"), mixed_precision(self.device, enabled=self.precision.bfloat16):
                     loss = self.weights.loss(rows, self.options.label_smoothing)
-                self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
+                with part("backward"):
+                    self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
                 losses.append(loss)
-        self.weights.sum_gradients()
+        with part("backward"):
+            self.weights.sum_gradients()
         for step in self.steps:
             step.change_gradients()
         figures = self.workers.sum_tensor(sums(losses, self.device, *self._clock_and_signal()))
-        norm = self.weights.clip_grad_norm(self.options.clip_norm)
+        with part("optimizer"):
+            norm = self.weights.clip_grad_norm(self.options.clip_norm)
         finite = figures[0].isfinite() & norm.isfinite()
         update = _Update(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
         if self.optimizer.skips_on_device:
             # The host reads one update later whether this one was skipped; the average then repeats the old weights.
             self._unread.append(update)
-            self.optimizer.step(rate, finite)
+            with part("optimizer"):
+                self.optimizer.step(rate, finite)
             self._update_ema()
             self._read_figures(display, unread=1)
         elif self._record_update(update, display):
-            self.optimizer.step(rate)
+            with part("optimizer"):
+                self.optimizer.step(rate)
             self._update_ema()
         else:
             self.optimizer.zero_grad()
+
+    def _counted(self, tokens: int) -> AbstractContextManager[None]:
+        if self.profile is None:
+            return nullcontext()
+        return self.profile.counted(tokens, compiled=isinstance(self.weights.loss, CompiledLoss))
 
     @contextmanager
     def _computing(self, model: Model) -> Iterator[None]:
@@ -302,7 +347,9 @@ class Trainer:
 
     def _status(self, rate: float) -> Status:
         p, recent = self.progress, self.recent
-        return Status(p.step, p.epoch, self._done(), p.seconds, *recent.figures(), rate, p.skipped, recent.reward)
+        figures = p.step, p.epoch, self._done(), p.seconds, *recent.figures(), rate, p.skipped, recent.reward
+        loss = self.weights.loss
+        return Status(*figures, loss.seconds if isinstance(loss, CompiledLoss) and loss.enabled else None)
 
     def _validate(self, record: Record | None, display: Display) -> Validation:
         with self.weights.ema_model() as model:
@@ -341,8 +388,10 @@ class Trainer:
             return
         for rank, state in enumerate(states):
             tensors |= {f"process.{rank}.{name}": tensor for name, tensor in state.items()}
-        facts = {"place": asdict(self.progress), **self.recent.facts(), "origin": self.origin}
+        facts: dict[str, Any] = {"place": asdict(self.progress), **self.recent.facts(), "origin": self.origin}
         facts |= {"validated on": self.validated_on, "precision": self.precision.name}
+        if self.compiled is not None:
+            facts["compiled"] = self.compiled
         self.run.save_state(tensors, facts)
 
     def resume(self, state: Checkpoint, say: Callable[[str], None]) -> None:
@@ -377,6 +426,10 @@ class Trainer:
         self.optimizer.restore(moments)
         self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"], facts.get("rewards", ()))
         self.validator.initial_measures = self.progress.before
+        if self.options.compile == "auto":
+            self.compiled = facts.get("compiled")
+            if isinstance(self.weights.loss, CompiledLoss):
+                self.weights.loss.enabled = bool(self.compiled)
         self._restore_process_states(with_prefix(f"process.{self.workers.rank}.", tensors))
         if isinstance(self.weights.loss, CarriedLoss):
             self.weights.loss.restore(self.workers.rank, self.workers.count, tensors, self.device)
@@ -526,4 +579,9 @@ def create_weights(model: Model, options: TrainingOptions, device: torch.device,
 
         assert isinstance(model, SequenceModel)
         return ShardedWeights(model, device, workers)
-    return Weights(model, device, workers, compiles=options.compile)
+    compiles: bool | None = None
+    if options.compile != "auto":
+        compiles = options.compile
+    elif reason_against_compiling(options, model):
+        compiles = False
+    return Weights(model, device, workers, compiles=compiles)

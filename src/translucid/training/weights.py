@@ -41,8 +41,11 @@ class Weights:
     buckets: GradientBuckets | None = None
     """The buckets in which several processes sum their gradients."""
 
-    def __init__(self, model: Model, device: torch.device, workers: Workers, *, compiles: bool = False) -> None:
-        """Move the model to the device; `compiles`: whether to compile the forward pass of training."""
+    def __init__(self, model: Model, device: torch.device, workers: Workers, *, compiles: bool | None = False) -> None:
+        """Move the model to the device.
+
+        `compiles`: whether to compile the forward pass of training; None if that is decided later.
+        """
         self.device, self.workers = device, workers
         self.model = model.to(device).train()
         self.ema_copy = copy.deepcopy(self.model).eval().requires_grad_(False)
@@ -58,7 +61,9 @@ class Weights:
             self.loss = resolved(loss)(self.model)
         else:
             assert isinstance(self.model, SequenceModel)
-            self.loss = CompiledLoss(self.model) if compiles else partial(batch_loss, self.model)
+            self.loss = partial(batch_loss, self.model)
+            if compiles is not False:
+                self.loss = CompiledLoss(self.model, enabled=bool(compiles))
 
     def rows(self, rows: Batch | None) -> Batch | None:
         """Return this process's rows of a batch, if it has any, on the device."""
@@ -146,20 +151,29 @@ GRAPHS = 64
 class CompiledLoss:
     """`batch_loss` with compiled features; the loss itself is computed in chunks by `kernels.loss`."""
 
-    def __init__(self, model: SequenceModel, backend: str = "inductor") -> None:
+    def __init__(self, model: SequenceModel, backend: str = "inductor", *, enabled: bool = True) -> None:
         """Prepare the compilation, which starts at the first batch.
 
-        `backend`: that of `torch.compile`; `eager` and `aot_eager` trace the graph and run PyTorch's own kernels.
+        Args:
+            model: the model.
+            backend: that of `torch.compile`; `eager` and `aot_eager` trace the graph and run PyTorch's own kernels.
+            enabled: whether to use what is compiled; `training.compile=auto` decides later.
         """
         import torch._inductor.exc  # imported here because it takes seconds
 
         def features(source: Tensor, targets_in: Tensor) -> Tensor:
             return model.features(model.encode(source), targets_in)
 
-        self.model = model
+        self.model, self.enabled = model, enabled
+        self._seconds_before = _seconds_of_compiling()
         limits: dict[str, Any] = {"recompile_limit": GRAPHS, "isolate_recompiles": True}  # missing in PyTorch's stubs
         self._features = torch.compile(features, backend=backend, fullgraph=True, **limits)
         self._packed_loss = torch.compile(partial(batch_loss, model), backend=backend, fullgraph=True, **limits)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds spent compiling so far; kernels that Inductor finds in its cache are not compiled again."""
+        return _seconds_of_compiling() - self._seconds_before
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of a batch, as `batch_loss` does.
@@ -167,8 +181,16 @@ class CompiledLoss:
         Raises:
             UserError: the compiler fails, for instance because this machine has no C++ compiler.
         """
-        if in_reference_mode():  # a compiled graph does not check the mode
+        if not self.enabled or in_reference_mode():  # a compiled graph does not check the mode
             return batch_loss(self.model, batch, smoothing)
+        return self.compiled(batch, smoothing)
+
+    def compiled(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+        """Return the loss of a batch from compiled kernels.
+
+        Raises:
+            UserError: the compiler fails, for instance because this machine has no C++ compiler.
+        """
         try:
             with without_cudnn(batch.source.device):
                 if batch.packing:
@@ -197,6 +219,12 @@ class CompiledLoss:
         if is_ids:
             source = F.pad(source, (0, length - source.size(1)), value=pad)
         return source, F.pad(targets_in, (0, length - targets_in.size(1)), value=pad)
+
+
+def _seconds_of_compiling() -> float:
+    """Return the seconds that this process has spent compiling forward and backward passes."""
+    seconds: float = torch._dynamo.utils.calculate_time_spent()["total_wall_time"]
+    return seconds
 
 
 def padded_length(length: int) -> int:

@@ -90,6 +90,8 @@ class Status(NamedTuple):
     """Updates that were skipped because the loss was not a finite number."""
     reward: float | None = None
     """The mean reward of sampled outputs, in self-critical training."""
+    compile_seconds: float | None = None
+    """The seconds spent compiling so far, with `training.compile`."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -109,6 +111,8 @@ class Status(NamedTuple):
         if self.reward is not None:
             figures.append(f"reward {self.reward:.3f}")
         figures.append(f"{self.tokens_per_second:,.0f} tokens/s")
+        if self.compile_seconds:
+            figures.append(f"{clock(self.compile_seconds)} compiling")
         if self.seconds_left is not None:
             figures.append(f"{clock(self.seconds_left)} left")
         if self.skipped:
@@ -241,9 +245,7 @@ class Record:
 
     def write_training(self, status: Status) -> None:
         """Write one row about the last updates."""
-        row = status._asdict()
-        if row["reward"] is None:
-            del row["reward"]
+        row = {name: value for name, value in status._asdict().items() if value is not None}
         self.run.add_metrics({"kind": "training", **_rounded(row)})
         del row["step"]
         self._track({f"training/{name}": value for name, value in row.items()}, status.step)
@@ -256,6 +258,11 @@ class Record:
         # TensorBoard renders Markdown, in which two spaces end a line.
         samples = [f"{s.source}  \n{s.reference}  \n**{s.hypothesis}**" for s in v.samples[:5]]
         self._track({f"validation/{name}": value for name, value in figures.items()}, step, "\n\n".join(samples))
+
+    def write_choice(self, step: int, name: str, choice: bool, reason: str) -> None:
+        """Write one row about a setting that is chosen by measuring."""
+        row = {"kind": "choice", "step": step, "setting": f"training.{name}", "value": choice, "reason": reason}
+        self.run.add_metrics(row)
 
     def _track(self, figures: dict[str, float], step: int, text: str = "") -> None:
         for tracker in self.trackers:

@@ -128,6 +128,18 @@ def test_a_page_works_whatever_the_languages_are_called(exported, page, tmp_path
     assert problems == []
     assert page.locator("#source-language, #target-language").all_inner_texts() == names
     assert page.evaluate("['text', 'translation'].map((id) => document.getElementById(id).lang)") == codes
+    # In another language, names of languages follow if their codes are standard.
+    page.goto("about:blank")
+    page.goto((tmp_path / "web" / "index.html").as_uri() + "?lang=de#text=" + TEXTS[0].replace(" ", "+"))
+    expect(page.get_by_role("tab").first).to_have_text("Aufmerksamkeit")
+    assert page.evaluate("document.documentElement.lang") == "de"
+    assert page.locator("#source-language").inner_text() == _GERMAN.get(codes[0], names[0])
+    page.get_by_role("tab", name="Durchlauf").click()
+    expect(page.locator(".pass")).to_contain_text("Maskierte Selbstaufmerksamkeit")
+    assert problems == []
+
+
+_GERMAN = {"en-US": "Englisch (Vereinigte Staaten)", "en": "Englisch"}
 
 
 def questions(name):

@@ -36,7 +36,7 @@ if ($("text").value) translateText();
 
 function showLanguages() {
   const [source, target] = MODEL.languages; // standard codes, or empty
-  const [sourceName, targetName] = LANGUAGE === "en" ? MODEL.language_names : MODEL.languages.map(nameOrNothing);
+  const [sourceName, targetName] = MODEL.language_names.map(nameInPageLanguage);
   if (sourceName && targetName)
     document.title = gettext("Translate {source} to {target}", { source: sourceName, target: targetName });
   if (sourceName) $("source-language").textContent = sourceName;
@@ -45,8 +45,10 @@ function showLanguages() {
   $("translation").lang = target;
 }
 
-function nameOrNothing(code) {
-  return code && languageName(code);
+// Return the name of a language of the model; its English name if its code is not standard.
+function nameInPageLanguage(englishName, i) {
+  const code = MODEL.languages[i];
+  return code && LANGUAGE !== "en" ? languageName(code) : englishName;
 }
 
 function addListeners() {

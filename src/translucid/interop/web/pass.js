@@ -5,16 +5,19 @@
 
 import { createSwitch, element, formatPercent, themeColors } from "./elements.js";
 import { nextTask, unpack } from "./engine_client.js";
+import { gettext } from "./messages.js";
 import { createBox, format } from "./pass_box.js";
 import { createParts, hypothesisBoxes } from "./pass_boxes.js";
 import { showPlayback } from "./playback.js";
 
-const HINT =
+const HINT = gettext(
   "Each box shows what the model computes: a row for each piece, a column for each dimension; blue is positive, orange negative. " +
-  "Open a box to see its numbers. Choose a piece to see those of its row.";
+    "Open a box to see its numbers. Choose a piece to see those of its row.",
+);
 const SLICE_MILLISECONDS = 5; // of drawing, after which the page can react
 
-const FATES = { kept: "✓ is kept", ended: "■ ends", dropped: "✗ is dropped" }; // of the continuations of a hypothesis
+// Of the continuations of a hypothesis.
+const FATES = { kept: `✓ ${gettext("is kept")}`, ended: `■ ${gettext("ends")}`, dropped: `✗ ${gettext("is dropped")}` };
 
 // What changes nothing of a model, see engine/translator.js and `inspect` there.
 export const UNCHANGED = { off: [], isScaled: true, isMasked: true };
@@ -75,14 +78,18 @@ class Pass {
     forced.lang = this.inspector.content.languages[1];
     forced.addEventListener("change", () => this.compute());
     const toolbar = element("div", { className: "toolbar" });
-    toolbar.append(element("label", { className: "forced" }, "Teacher forcing: your translation ", forced));
+    toolbar.append(
+      element("label", { className: "forced" }, `${gettext("Teacher forcing: your translation")} `, forced),
+    );
     if (this.engine.options.kind === "transformer") {
       toolbar.append(
-        this.switchOf("Scale 1/√d", "switch of the scale 1/√d", "isScaled"),
-        this.switchOf("Mask", "switch of the decoder’s mask", "isMasked"),
+        this.switchOf(gettext("Scale 1/√d"), gettext("switch of the scale 1/√d"), "isScaled"),
+        this.switchOf(gettext("Mask"), gettext("switch of the decoder’s mask"), "isMasked"),
       );
     }
-    toolbar.append(this.switchOf("Beam search", "switch of the hypotheses of the beam search", "showsBeam"));
+    toolbar.append(
+      this.switchOf(gettext("Beam search"), gettext("switch of the hypotheses of the beam search"), "showsBeam"),
+    );
     this.summary = element("p", { className: "pass-summary", ariaLive: "polite" });
     this.controls = element("div");
     this.beam = element("div", { className: "hypotheses" });
@@ -145,17 +152,26 @@ class Pass {
     if (masked) {
       const [withMask, count] = [format(meanLoss(masked.logProbs)), this.tokens.length];
       const [right, rightWithMask] = [this.answer, masked].map(({ isBest }) => isBest.filter(Boolean).length);
-      return (
-        "Without the mask, each position also reads the later pieces, and so the one that it has to predict. " +
-        `Loss of ${forced ? "your" : "the model’s"} translation: ${loss} nats for each piece, ${withMask} with the mask. ` +
-        `The most probable piece is the right one ${right} of ${count} times, ${rightWithMask} times with the mask.`
-      );
+      const values = { loss, withMask, right, count, rightWithMask };
+      return [
+        gettext("Without the mask, each position also reads the later pieces, and so the one that it has to predict."),
+        forced
+          ? gettext("Loss of your translation: {loss} nats for each piece, {withMask} with the mask.", values)
+          : gettext("Loss of the model’s translation: {loss} nats for each piece, {withMask} with the mask.", values),
+        gettext(
+          "The most probable piece is the right one {right} of {count} times, {rightWithMask} times with the mask.",
+          values,
+        ),
+      ].join(" ");
     }
     if (forced)
-      return `Loss of your translation: ${loss} nats for each piece. The decoder reads your pieces, not its own.`;
+      return gettext(
+        "Loss of your translation: {loss} nats for each piece. The decoder reads your pieces, not its own.",
+        { loss },
+      );
     if (!isChanged) return "";
-    if (text === this.inspector.sentence.text) return "The translation stays the same.";
-    return `With this change, the model writes: ${text || "(nothing)"}`;
+    if (text === this.inspector.sentence.text) return gettext("The translation stays the same.");
+    return gettext("With this change, the model writes: {text}", { text: text || gettext("(nothing)") });
   }
 
   describe(step, forced) {
@@ -163,14 +179,27 @@ class Pass {
     const read = this.read(step + 1)
       .map(label)
       .join(" ");
-    const next = `“${label(this.tokens[step])}”`;
-    const probability = formatPercent(Math.exp(this.answer.logProbs[step]));
-    const effect =
-      forced || !this.isMasked
-        ? `${forced ? "your" : "its"} next piece ${next} has a probability of ${probability}`
-        : `it writes ${next} (${probability})`;
-    const later = this.isMasked ? "" : ", and with all later pieces";
-    return `Word piece ${step + 1} of ${this.tokens.length}: after “${read}”${later}, ${effect}.`;
+    const values = {
+      read,
+      next: label(this.tokens[step]),
+      probability: formatPercent(Math.exp(this.answer.logProbs[step])),
+      number: step + 1,
+      total: this.tokens.length,
+    };
+    let effect = gettext("after “{read}”, it writes “{next}” ({probability})", values);
+    if (!this.isMasked)
+      effect = forced
+        ? gettext(
+            "after “{read}”, and with all later pieces, your next piece “{next}” has a probability of {probability}",
+            values,
+          )
+        : gettext(
+            "after “{read}”, and with all later pieces, its next piece “{next}” has a probability of {probability}",
+            values,
+          );
+    else if (forced)
+      effect = gettext("after “{read}”, your next piece “{next}” has a probability of {probability}", values);
+    return gettext("Word piece {number} of {total}: {effect}.", { ...values, effect });
   }
 
   // Return the ids of the first pieces that the decoder reads.
@@ -213,7 +242,7 @@ class Pass {
     const sections = hypotheses.map((hypothesis, i) => {
       const section = element(
         "section",
-        { ariaLabel: `hypothesis ${i + 1}` },
+        { ariaLabel: gettext("hypothesis {number}", { number: i + 1 }) },
         ...this.describeHypothesis(hypothesis, i),
       );
       section.setAttribute("role", "group");
@@ -245,15 +274,18 @@ class Pass {
     const label = (id) => labelOf(this.engine.targetPieces, id);
     const text = [this.engine.start, ...tokens].map(label).join(" ");
     const items = continuations.map(({ token, log_prob, score, fate }) => {
-      const value = fate === "ended" ? `score ${format(score)}` : `log p ${format(log_prob)}`;
+      const value =
+        fate === "ended" ? `${gettext("score")} ${format(score)}` : `${gettext("log p")} ${format(log_prob)}`;
       return element("li", { textContent: `“${label(token)}” ${FATES[fate]}, ${value}` });
     });
     return [
-      element("h4", { textContent: `Hypothesis ${i + 1}: log p ${format(logProb)}` }),
+      element("h4", {
+        textContent: gettext("Hypothesis {number}: log p {value}", { number: i + 1, value: format(logProb) }),
+      }),
       element("p", { textContent: text, dir: "auto" }),
       items.length
         ? element("ul", {}, ...items)
-        : element("p", { textContent: "None of its continuations is in the beam." }),
+        : element("p", { textContent: gettext("None of its continuations is in the beam.") }),
     ];
   }
 

@@ -1,6 +1,7 @@
 // A box of the figure "Pass": a picture of the numbers that the model computes at a point, and the numbers themselves when it is open.
 
 import { createBar, createSwitch, element, formatPercent } from "./elements.js";
+import { gettext } from "./messages.js";
 
 const SHOWN = 8; // pieces of the distribution
 const DENSE = 12; // rows without labels
@@ -39,7 +40,9 @@ export function createBox(box, pass, view, actions) {
 }
 
 function switchButton(label, name, actions) {
-  const button = createSwitch(`switch of ${label}`, !actions.isOff(name), () => actions.onSwitch(name));
+  const button = createSwitch(gettext("switch of {name}", { name: label }), !actions.isOff(name), () =>
+    actions.onSwitch(name),
+  );
   button.dataset.switch = name;
   return button;
 }
@@ -63,7 +66,13 @@ function drawPieces(body, { pass, actions }) {
 function drawStates(body, { box, pass, view, isOpen }) {
   const rows = pass.points[box.point];
   body.replaceChildren(picture(view, rows, pass.pieces, pass.row));
-  if (isOpen) body.append(numbers(`“${pass.pieces[pass.row]}”, ${rows[0].length} numbers`, rows[pass.row]));
+  if (isOpen)
+    body.append(
+      numbers(
+        gettext("“{piece}”, {count} numbers", { piece: pass.pieces[pass.row], count: rows[0].length }),
+        rows[pass.row],
+      ),
+    );
 }
 
 function drawAttention(body, { box, name, pass, view, actions, isOpen }) {
@@ -71,7 +80,7 @@ function drawAttention(body, { box, name, pass, view, actions, isOpen }) {
   const heads = Array.from({ length: box.heads }, (_, h) => {
     const point = `${box.point}.head.${h}`;
     const rows = pass.points[point].map(({ weights }) => weights);
-    const label = `head ${h}`;
+    const label = gettext("head {number}", { number: h });
     const thumbnail = element("button", {
       type: "button",
       className: "thumbnail",
@@ -99,25 +108,25 @@ function attentionNumbers({ box, name, pass, view, actions, chosen }) {
   const keyPieces = pass.keyPieces(box.point);
   const key = Math.min(view.keys.get(name) ?? weights.indexOf(Math.max(...weights)), keys.length - 1);
   const strips = [
-    ["Queries", attentions.map(({ query }) => query), pass.pieces],
-    ["Keys", keys, keyPieces],
-    ["Values", values, keyPieces],
-  ].map(([title, rows, labels]) => {
-    const heading = element("p", { className: "title", textContent: `${title} of head ${chosen}` });
-    return element("div", {}, heading, picture(view, rows, labels, title === "Queries" ? pass.row : key));
+    [gettext("Queries of head {number}", { number: chosen }), attentions.map(({ query }) => query), pass.pieces],
+    [gettext("Keys of head {number}", { number: chosen }), keys, keyPieces],
+    [gettext("Values of head {number}", { number: chosen }), values, keyPieces],
+  ].map(([title, rows, labels], i) => {
+    const heading = element("p", { className: "title", textContent: title });
+    return element("div", {}, heading, picture(view, rows, labels, i === 0 ? pass.row : key));
   });
   const { terms, formula } = pass.scoreTerms(attention, key);
   const table = element("table", { className: "scores" }, element("tbody", {}, ...keys.map(keyRow)));
-  const query = `“${pass.pieces[pass.row]}”`;
+  const pieces = { query: pass.pieces[pass.row], key: keyPieces[key] };
   const title = (textContent) => element("p", { className: "title", textContent });
   return [
     element("div", { className: "strips" }, ...strips),
-    title(`Scores and weights of ${query}`),
+    title(gettext("Scores and weights of “{query}”", pieces)),
     table,
-    title(`The score of ${query} and “${keyPieces[key]}”`),
+    title(gettext("The score of “{query}” and “{key}”", pieces)),
     element("p", { className: "equation formula", textContent: formula }),
-    list("numbers terms", `terms of the score of ${query}`, terms),
-    numbers(`Context of ${query}: the mean of the values by these weights`, context),
+    list("numbers terms", gettext("terms of the score of “{query}”", pieces), terms),
+    numbers(gettext("Context of “{query}”: the mean of the values by these weights", pieces), context),
   ];
 
   function keyRow(_, s) {
@@ -152,7 +161,7 @@ function drawDistribution(body, { pass }) {
       element("td", { className: "value", textContent: formatPercent(probabilities[id]) }),
     ),
   );
-  const table = element("table", { className: "scores", ariaLabel: "the most probable pieces" });
+  const table = element("table", { className: "scores", ariaLabel: gettext("the most probable pieces") });
   table.append(element("tbody", {}, ...rows));
   body.replaceChildren(table);
 }

@@ -46,7 +46,7 @@ def test_texts_are_collected_from_html():
 
 
 def test_catalogs_are_complete_and_up_to_date(capsys):
-    assert catalogs.main(["--check"]) == 0, capsys.readouterr().out
+    assert catalogs.main(["check"]) == 0, capsys.readouterr().out
 
 
 def test_problems_of_translations_are_found():

@@ -173,7 +173,7 @@ def translated_texts(name: str, content: bytes, languages: Languages, count: int
             own = {number: target for number, segment in enumerate(segments, 1) if (target := _in_document(segment))}
             return own or {number: Target(segment.source) for number, segment in enumerate(segments, 1)}
     what = f"has {counts[0]:,} texts, and the original {count:,}"
-    fix = "Give the translation as `translate` wrote it, or translate the document into an .xlf."
+    fix = "Give the translation as `translucid translate` wrote it, or translate the document into an .xlf."
     raise UserError(what, file=name, fix=fix)
 
 

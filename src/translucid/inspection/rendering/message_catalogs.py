@@ -1,7 +1,7 @@
 """The catalogs of the pages' texts: `.po` files with GNU gettext's messages, which pages load as scripts.
 
 The command `python -m translucid.inspection.rendering.message_catalogs` collects the texts of all pages, writes the
-template `pages.pot`, and merges it into the catalogs; with `--check`, it only reports what is missing. Texts are the
+template `pages.pot`, and merges it into the catalogs; with `check`, it only reports what is missing. Texts are the
 literals in calls of `gettext`, `pgettext`, `ngettext` (messages.js), and the texts in HTML files.
 """
 
@@ -295,7 +295,7 @@ def main(arguments: Sequence[str]) -> int:
     contents |= {CATALOGS / f"{code}.po": merged(CATALOGS / f"{code}.po", collected) for code in languages()}
     problems = []
     for file, content in contents.items():
-        if "--check" not in arguments:
+        if "check" not in arguments:
             file.write_text(content, encoding="utf-8")
         elif not file.exists() or file.read_text(encoding="utf-8") != content:
             problems.append(f"{file.name} is not up to date: make messages")

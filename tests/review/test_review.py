@@ -12,7 +12,7 @@ from docx.oxml.ns import nsdecls
 from lxml import etree
 
 from bitext import TaggedText, Target, UserError, read_document
-from bitext.documents.shown_tags import shown
+from bitext.documents.shown_tags import SHOWN_TAG, shown
 from bitext.review.review import Review, Row, corrected, review_of, translations_of, without_tags
 from bitext.review.review_file import read_review, written_review
 from bitext.review.xliff_file import DocumentForReview
@@ -189,6 +189,10 @@ def test_xliff_with_overlapping_and_lost_tags():
     row = Row(1, "⟨1⟩a⟨2⟩b⟨/1⟩c⟨/2⟩", "⟨/1⟩\ta\n⟨3/⟩", "⟨2⟩⟨x⟩ ⟨9⟩", "translated", tags=tags)
     read = read_review("a.xlf", written_review("a.xlf", Review("a.txt", LANGUAGES, [row]))).rows[0]
     assert (read.source, read.machine, read.target) == (row.source, row.machine, row.target)
+    numbers = range(1, 400)
+    deep = "".join(f"⟨{i}⟩" for i in numbers) + "a" + "".join(f"⟨/{i}⟩" for i in reversed(numbers))
+    row = Row(1, deep, tags=dict.fromkeys(SHOWN_TAG.findall(deep), "<b>"))
+    assert read_review("a.xlf", written_review("a.xlf", Review("a.txt", LANGUAGES, [row]))).rows[0].source == deep
 
 
 @pytest.mark.parametrize("name", FORMATS)

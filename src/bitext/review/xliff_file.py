@@ -7,6 +7,7 @@ with the corrected and the final text. Tags of the document are inline codes, wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import accumulate, chain
 from typing import cast, get_args
 
 from bitext.documents.document import Document, SegmentList, Target
@@ -25,6 +26,8 @@ _FILE = "translucid-review"
 """The id of the `<file>`, which tells these files from other XLIFF files."""
 _OURS = "translucid"
 """The category of notes and the origin of matches that are not the reviewer's."""
+DEEPEST = 100
+"""The largest depth of nested codes; deeper ones are written as single codes, as readers of XML limit the depth."""
 _UNKNOWN = "und"
 """The code of an unknown language (BCP 47)."""
 _STATES: tuple[State, ...] = get_args(State)
@@ -80,14 +83,14 @@ def _inline(text: str, data: Mapping[str, str]) -> str:
     parts, position = list[str](), 0
     matches = [match for match in SHOWN_TAG.finditer(text) if match[0] in data]
     sides: list[Tag] = [(side_of(match[0]), match[0].strip("⟨/⟩")) for match in matches]
-    elements = [closing for _, closing in matched_tags(sides)]
-    openings = [opening for opening, _ in matched_tags(sides)]
-    is_nested = nested(sides)
+    with_partner = set(chain.from_iterable(matched_tags(sides)))
+    depth = max(accumulate(side.depth for side, _ in sides if side), default=0)
+    is_nested = nested(sides) and depth <= DEEPEST
     for i, match in enumerate(matches):
         parts.append(escaped(text[position : match.start()]))
         tag, (side, number) = match[0], sides[i]
         reference = data[tag]
-        has_partner = i in elements or i in openings
+        has_partner = i in with_partner
         parts.append(_code(str(number), side, reference, data, is_nested=is_nested, has_partner=has_partner))
         position = match.end()
     return "".join([*parts, escaped(text[position:])])

@@ -7,6 +7,7 @@ import json
 import math
 from copy import deepcopy
 from itertools import chain
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -85,6 +86,7 @@ def exported(pairs, tmp_path_factory):
             if name == "post-norm":
                 model.output.bias[SPECIAL.end] += 3  # some hypotheses end early
         settings = {"decoding": DECODING[name], "longest": 50, "languages": ("en", "es"), "name": name}
+        settings["commit"] = "0123456789abcdef+changes"
         if not (folder / name).exists():
             export_web(model, tokenizer, folder / name, **settings)
         return model, tokenizer, folder / name
@@ -204,6 +206,19 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     expect(page.locator(".tree .node").first).to_be_attached()
     page.get_by_role("region", name="steps of the beam search").focus()  # so that arrow keys scroll it
     assert page.evaluate("document.activeElement.className") == "scroll"
+    page.get_by_role("tab", name="Attention").click()
+    stub = "(text) => { globalThis.copied = text; }"
+    page.evaluate(f"Object.defineProperty(navigator, 'clipboard', {{ value: {{ writeText: async {stub} }} }})")
+    page.get_by_role("button", name="Copy SVG with caption").click()
+    page.wait_for_function("globalThis.copied")
+    picture = ElementTree.fromstring(page.evaluate("copied"))
+    lines = [
+        "runs/pre-norm, Translucid 0123456789+changes",
+        "translucid look runs/pre-norm 'I like soccer' --save attention.svg",
+    ]
+    assert picture[0].text == "\n".join(lines)
+    assert [text.text for text in picture[-2:]] == lines
+    assert float(picture[-1].get("y")) < float(picture.get("height")) == float(picture.get("viewBox").split()[-1])
     page.fill("#text", "12:30\n" + "many words " * 50)
     expect(page.locator("#problem")).to_contain_text("this model takes at most 50")
     expect(page.locator("#translation")).to_contain_text("12:30")

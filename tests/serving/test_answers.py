@@ -9,6 +9,7 @@ from bitext.pair import Pair
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import length_limit
 from translucid.models.kinds import page_sections
+from translucid.runs.run_folder import RunFolder
 from translucid.serving.catalog import Served, name_of
 from translucid.serving.dialects.libretranslate import suggested_pairs
 from translucid.serving.edge.failures import ApiError
@@ -289,8 +290,10 @@ def test_a_detected_language_to_inspect(many, serve_for_all, run):
         assert (answer["source"], answer["target"]) == (source, target)
 
 
-def test_routes_for_all_models(client, many):
-    assert client.get("/models").json() == [{"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]}]
+def test_routes_for_all_models(client, many, run):
+    (row,) = client.get("/models").json()
+    assert row.pop("commit", None) == RunFolder(run).commit()  # None outside a git checkout
+    assert row == {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]}
     assert client.get("/examples").json() == {"tiny": []}
     assert many.get("/models").json()[0]["sources"] == ["en", "es"]
 

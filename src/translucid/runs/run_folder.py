@@ -408,6 +408,14 @@ class RunFolder:
         except (OSError, ValueError, LookupError, TypeError):
             return "of another version"
 
+    def commit(self) -> str | None:
+        """Return the commit of this package that trained the run at last, or None if it is not known."""
+        try:
+            last = self.provenance_file.read_text(encoding="utf-8").splitlines()[-1]
+            return json.loads(last).get("commit")
+        except (OSError, ValueError, LookupError, AttributeError):
+            return None
+
     def metrics(self) -> list[dict[str, Any]]:
         """Read `metrics.jsonl` without lines that are not rows, such as a last line that a crash cut short."""
         self.refuse_strange_files()

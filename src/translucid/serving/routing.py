@@ -293,7 +293,10 @@ class ListingRoutes(Handlers):
             if isinstance(pairs, PivotPairs):
                 further["pivot"] = pairs.pivot
             elif has_pytorch():
-                further |= inspector_tabs(pairs.translator.loaded.folder.path)
+                folder = pairs.translator.loaded.folder
+                further |= inspector_tabs(folder.path)
+                commit = folder.commit()
+                further |= {"commit": commit} if commit else {}
             rows.append({"name": pairs.name, "reads": "text"} | languages | further)
         for task, models in catalog.served_others():
             rows += [{"name": served.name, "reads": task.reads} for served in models]

@@ -1,10 +1,11 @@
 // A menu to save a view as PNG, SVG, JSON, PDF or HTML, and to show the Python code that reproduces it.
 
-import { element } from "./elements.js";
+import { element, svgElement } from "./elements.js";
 import { gettext } from "./messages.js";
 
 const PNG_SCALE = 2; // pixels of the PNG per CSS pixel
 const COPIED_MILLISECONDS = 1500; // for which the button says "Copied"
+const [CAPTION_SIZE, CAPTION_LINE] = [11, 16]; // pixels
 const REVOKE_MILLISECONDS = 10_000; // after which a download has certainly started
 
 // Show the menu in `root`.
@@ -13,11 +14,12 @@ const REVOKE_MILLISECONDS = 10_000; // after which a download has certainly star
 // svg(): returns the view as an SVG element.
 // data(): returns the values of the view, for JSON.
 // code(): returns the Python code.
+// caption(): returns the lines of a caption; left out if there is none. It is in the SVG as its description, and below a copied picture.
 // pdf(), html(): return a promise for a blob; left out if there is no PDF or no page.
-export function showExportMenu(root, /** @type {any} */ { name, svg, data, code, pdf, html }) {
+export function showExportMenu(root, /** @type {any} */ { name, svg, data, code, caption, pdf, html }) {
   const formats = {
     PNG: () => renderPng(svg()),
-    SVG: () => new Blob([serializeSvg(svg())], { type: "image/svg+xml" }),
+    SVG: () => new Blob([serializeSvg(described(svg(), caption))], { type: "image/svg+xml" }),
     JSON: () => new Blob([JSON.stringify(data(), null, 1)], { type: "application/json" }),
     ...(pdf ? { PDF: pdf } : {}),
     ...(html ? { HTML: html } : {}),
@@ -29,6 +31,7 @@ export function showExportMenu(root, /** @type {any} */ { name, svg, data, code,
     { className: "toolbar export-formats", role: "group", ariaLabel: gettext("save") },
     label,
     ...buttons,
+    ...(caption ? [copyButton(() => serializeSvg(withCaption(described(svg(), caption), caption())))] : []),
   );
   root.replaceChildren(toolbar, codeDetails(code));
 }
@@ -48,6 +51,46 @@ function saveButton(name, format, createBlob) {
     }
   });
   return button;
+}
+
+// A button that copies a picture as text: editors of vector graphics and of HTML paste it.
+function copyButton(text) {
+  const label = gettext("Copy SVG with caption");
+  const button = element("button", { type: "button", textContent: label });
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      button.textContent = gettext("Copied");
+    } catch {
+      button.textContent = gettext("The browser does not allow copying. Save as SVG instead.");
+    }
+    setTimeout(() => {
+      button.textContent = label;
+    }, COPIED_MILLISECONDS);
+  });
+  return button;
+}
+
+// Add a caption to an SVG image as its description, which is not drawn.
+function described(svg, caption) {
+  if (caption) svg.prepend(svgElement("desc", {}, caption().join("\n")));
+  return svg;
+}
+
+// Draw the lines of a caption below an SVG image. Lines that are wider than the image are compressed.
+function withCaption(svg, lines) {
+  const [width, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
+  const newHeight = height + (lines.length + 1) * CAPTION_LINE;
+  svg.setAttribute("height", newHeight);
+  svg.setAttribute("viewBox", `0 0 ${width} ${newHeight}`);
+  svg.querySelector("rect")?.setAttribute("height", newHeight); // the background
+  lines.forEach((line, i) => {
+    const place = { x: CAPTION_LINE, y: height + (i + 1) * CAPTION_LINE, "font-size": CAPTION_SIZE, fill: "#777777" };
+    const room = width - 2 * CAPTION_LINE;
+    const fit = line.length * CAPTION_SIZE * 0.6 > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {};
+    svg.append(svgElement("text", { ...place, ...fit }, line));
+  });
+  return svg;
 }
 
 function codeDetails(code) {

@@ -31,6 +31,7 @@ const NO_ATTENTION = gettext("This model has no attention: its decoder sees the 
 //
 // content: {
 //   run: the model's folder, for the Python code,
+//   commit: that of the package which trained the model, if known, for the captions of pictures,
 //   image: the name of the image file, if there is one,
 //   languages: [source, target],
 //   isMultilingual: whether loading the model requires the languages,
@@ -259,9 +260,9 @@ class Inspector {
   }
 
   showExportMenu() {
-    const { name, svg, data, code, pdfFields } = this.exported;
+    const { name, svg, data, code, caption, pdfFields } = this.exported;
     const pdf = this.server.pdf && pdfFields ? () => this.server.pdf(this.sentence, pdfFields()) : null;
-    showExportMenu(this.exportMenu, { name, svg, data, code, pdf });
+    showExportMenu(this.exportMenu, { name, svg, data, code, caption, pdf });
   }
 
   // Return the export of the words and the current map, for the tabs that export nothing else.
@@ -279,7 +280,16 @@ class Inspector {
         return { ...words, ...map, across, weights };
       },
       code: () => this.view.mapCode(this.codeArguments(), this.map),
+      caption: this.content.image || this.content.isMultilingual ? null : () => this.caption(),
     };
+  }
+
+  // Return the run of a picture with its commit, and the command that draws it.
+  caption() {
+    const { run, commit } = this.content;
+    const text = this.sentence.source_text.replaceAll("'", "'\\''");
+    const origin = commit ? `${run}, Translucid ${commit.replace(/^(\w{10})\w+/, "$1")}` : run;
+    return [origin, `translucid look ${run} '${text}' --save attention.svg`];
   }
 
   // Show in `root` what others add to the open tab; again when another map is chosen.

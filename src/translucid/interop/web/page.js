@@ -111,6 +111,7 @@ function showSentences(sentences) {
   const pass = { name: "pass", label: gettext("Pass"), show: (inspector) => showPass(inspector, engine, place) };
   const content = {
     run: `runs/${MODEL.name}`,
+    commit: MODEL.commit,
     languages: MODEL.languages,
     sentences,
     view: VIEW,

@@ -93,6 +93,7 @@ function renderViews(container, views, sentenceIndex) {
     };
     const content = {
       run: `runs/${model.name}`,
+      commit: model.commit,
       languages: [model.source, model.target],
       isMultilingual: model.hasManyPairs,
       sentences,

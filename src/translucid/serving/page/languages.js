@@ -56,7 +56,8 @@ function hasManyPairs({ sources, targets }) {
 // Return a model with languages, in the form of `selectedModel`.
 export function modelFor(name, source, target) {
   const model = models.find((candidate) => candidate.name === name);
-  return { name, source, target, hasManyPairs: hasManyPairs(model), tabs: model.tabs, parts: model.parts };
+  const { commit, tabs, parts } = model;
+  return { name, source, target, hasManyPairs: hasManyPairs(model), commit, tabs, parts };
 }
 
 function canTranslate({ sources, targets }, source, target) {
@@ -109,12 +110,12 @@ function fillSelect(id, codes, selected, canDetect) {
   $(id).hidden = codes.length < 2;
 }
 
-// Return the selected model with languages, { name, source, target, hasManyPairs, pivot, tabs, parts }.
+// Return the selected model with languages, { name, source, target, hasManyPairs, pivot, commit, tabs, parts }.
 export function selectedModel() {
   const model = currentModel();
-  const { name, sources, pivot, tabs, parts } = model;
+  const { name, sources, pivot, commit, tabs, parts } = model;
   const source = isDetecting() ? (detectedLanguage ?? sources[0]) : $("from").value;
-  return { name, source, target: $("to").value, hasManyPairs: hasManyPairs(model), pivot, tabs, parts };
+  return { name, source, target: $("to").value, hasManyPairs: hasManyPairs(model), pivot, commit, tabs, parts };
 }
 
 // Return the model to compare with, for the selected languages or the nearest that it has; null if none is selected.

@@ -1,4 +1,4 @@
-"""Where the time of a training step goes: PyTorch operators by self time, as Markdown.
+"""Which PyTorch operators a training step spends its time on, as Markdown; `train --profile` shows its parts.
 
     python benchmarks/training_profile.py [--model tiny] [--steps 10]
 
@@ -13,6 +13,7 @@ from training_speed import step_of
 
 from translucid.kernels.devices import tune_cpu
 from translucid.kernels.rounding import bfloat16_is_faster, rounded_products
+from translucid.training.profile import CountedProducts, product_limit
 
 KINDS = {
     "matrix products (linear layers, output, their gradients)": ("aten::mm", "aten::addmm"),
@@ -50,8 +51,12 @@ def main() -> None:
     arguments = parser.parse_args()
     tune_cpu()
     step, tokens = step_of(arguments.model)
-    with rounded_products(bfloat16_is_faster(torch.device("cpu"))):
-        for _ in range(3):
+    device = torch.device("cpu")
+    bfloat16 = bfloat16_is_faster(device)
+    with rounded_products(bfloat16):
+        with CountedProducts() as products:
+            step()
+        for _ in range(2):
             step()
         with profile(activities=[ProfilerActivity.CPU]) as measured:
             for _ in range(arguments.steps):
@@ -63,6 +68,8 @@ def main() -> None:
         shares[kind_of(name)] += time_spent / total
     milliseconds = total / 1000 / arguments.steps
     print(f"`{arguments.model}`, {tokens:,} target tokens, {milliseconds:.0f} ms per step\n")
+    speed, limit = products.operations / milliseconds / 1e6, product_limit(device, bfloat16=bfloat16) / 1e9
+    print(f"matrix products: {speed:.0f} GFLOP/s, {speed / limit:.0%} of the {limit:.0f} of a large product\n")
     print("| | share |\n| --- | ---: |")
     for kind, share in sorted(shares.items(), key=lambda item: -item[1]):
         print(f"| {kind} | {100 * share:.0f} % |")

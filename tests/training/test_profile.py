@@ -78,11 +78,11 @@ def test_on_a_gpu_each_part_has_two_clocks_and_nothing_waits():
 def test_products_are_counted():
     """A layer of 3 inputs and 5 outputs, for 2 rows: 2 * 3 * 5 multiplications and additions for each of 3 products."""
     layer, x = nn.Linear(3, 5), torch.randn(2, 3, requires_grad=True)
-    with profile._CountedProducts() as products:
+    with profile.CountedProducts() as products:
         layer(x).sum().backward()
         nn.functional.scaled_dot_product_attention(*torch.randn(3, 1, 1, 4, 8))
     assert products.operations == 3 * 60 + 2 * 2 * 4 * 4 * 8
     assert products.complete
-    with profile._CountedProducts() as products, torch.no_grad():
+    with profile.CountedProducts() as products, torch.no_grad():
         nn.LSTM(3, 5)(x)
     assert not products.complete

@@ -103,7 +103,7 @@ class UpdateProfile:
     @contextmanager
     def _counting(self, tokens: int, compiled: bool) -> Iterator[None]:
         # Compiled functions hide their products, and are not used in a reference mode. No Transformer has this kernel.
-        with reference_mode("additive") if compiled else nullcontext(), _CountedProducts() as products:
+        with reference_mode("additive") if compiled else nullcontext(), CountedProducts() as products:
             yield
         if products.complete:
             self.products_per_token = products.operations / tokens
@@ -182,10 +182,11 @@ def product_limit(device: torch.device, *, bfloat16: bool) -> float:
     return 2 * size**3 / fastest
 
 
-class _CountedProducts(TorchDispatchMode):
+class CountedProducts(TorchDispatchMode):
     """Counts the operations of all matrix products, by the formulas of PyTorch's counter."""
 
     def __init__(self) -> None:
+        """Start at 0."""
         from torch.utils.flop_counter import flop_registry  # imported here because it takes a second
 
         super().__init__()  # type: ignore[no-untyped-call]

@@ -1,5 +1,6 @@
 """The document editor in a real browser: upload, correction, acceptance and download; a reload loses nothing."""
 
+import csv
 import re
 import time
 
@@ -128,14 +129,90 @@ def test_an_accepted_translation_fills_repetitions_and_one_key_undoes_it(page):
     expect(notice).to_contain_text("no match")
     assert texts(page)[1] == "I like soccer."
     page.keyboard.press("Alt+u")
+    expect(areas.nth(1)).to_have_value(before[1])
     assert texts(page) == ["Cantas.", before[1], "Cantas.", before[3], "Mine."]
     page.keyboard.press("Alt+u")
+    expect(areas.nth(2)).to_have_value(before[2])
     assert texts(page) == ["Cantas.", *before[1:4], "Mine."]
     expect(items.nth(2).locator(".state")).to_contain_text("machine translation")
     page.keyboard.press("Alt+u")
     expect(notice).to_contain_text("nothing to undo")
     page.keyboard.press("Alt+j")
     expect(areas.nth(2)).to_be_focused()
+
+
+def test_search_and_replace_shows_what_changes_and_can_be_undone(page):
+    choose(page, "I like soccer and soccer and soccer.\nYou sing.\nWe sing.\n")
+    areas, hits, status = (
+        page.locator(f"#{part}") for part in ("segments textarea", "search-hits li", "search-form p")
+    )
+    for i, text in enumerate(("Uno. Uno.", "Dos (uno).", "uno")):
+        areas.nth(i).fill(text)
+    areas.nth(1).press("Alt+r")
+    page.get_by_label("The translation contains").fill("uno")
+    page.get_by_label("Replace it with").fill("$1")
+    expect(hits.locator("ins")).to_have_count(4)
+    page.get_by_label("The source contains").fill("SING")
+    expect(hits).to_have_count(2)
+    page.get_by_label("replace in segment 3").uncheck()
+    page.get_by_role("button", name="Replace in 1 segment").click()
+    assert texts(page) == ["Uno. Uno.", "Dos ($1).", "uno"]
+    page.keyboard.press("Alt+u")
+    expect(areas.nth(1)).to_have_value("Dos (uno).")
+    assert texts(page) == ["Uno. Uno.", "Dos (uno).", "uno"]
+    page.keyboard.press("Alt+r")
+    page.get_by_label("regular expressions").check()
+    page.get_by_label("The source contains").fill("")
+    page.get_by_label("The translation contains").fill("(")
+    expect(status).to_contain_text("no regular expression")
+    page.get_by_label("The translation contains").fill(r"(?<first>\p{L})(no)")
+    page.get_by_label("Replace it with").fill("$2$<first>$$")
+    page.get_by_label("match case").check()
+    expect(hits.locator("ins").last).to_have_text("nou$")
+    page.get_by_role("button", name="Replace in 3 segments").click()
+    assert texts(page) == ["noU$. noU$.", "Dos (nou$).", "nou$"]
+    page.keyboard.press("Alt+r")
+    page.get_by_label("The source contains").fill("([a-z. ]+)+#")  # exponential
+    page.get_by_label("The translation contains").fill("")
+    expect(status).to_contain_text("takes too long")
+    page.get_by_label("The source contains").fill("sing")
+    page.get_by_role("button", name="List these segments").click()
+    expect(page.locator("#segment-range")).to_have_text("1 to 2 of 2")
+
+
+def test_a_second_tab_and_a_reload_follow_and_time_is_counted(page):
+    choose(page, "You sing.\nI like soccer.\n=1+1\n")
+    areas = page.locator("#segments textarea")
+    with page.context.new_page() as other:
+        other.goto(f"{page.url.partition('#')[0]}#documents")
+        others = other.locator("#segments textarea")
+        expect(others.nth(2)).to_be_enabled()
+        areas.nth(1).press("Control+a")
+        page.keyboard.type("Otra.")
+        expect(others.nth(1)).to_have_value("Otra.")
+        expect(other.locator("#editor-notice")).to_contain_text("another tab")
+        areas.nth(1).press("Enter")
+        expect(other.locator("#segments li").nth(1)).to_have_class("accepted")
+        expect(other.locator("#document-status")).to_contain_text("1 of 3")
+        others.nth(0).press("Alt+c")
+        expect(areas.nth(0)).to_have_value("You sing.")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Time and edits").click()
+    assert download.value.suggested_filename == "notes.txt.edits.csv"
+    rows = list(csv.DictReader(download.value.path().read_text("utf-8-sig").splitlines()))
+    assert [row["state"] for row in rows] == ["edited", "accepted", "machine"]
+    assert [row["keystrokes"] for row in rows] == ["0", "6", "0"] and float(rows[1]["seconds"]) > 0
+    assert (
+        int(rows[1]["edit_distance"]) >= int(rows[1]["machine_characters"]) - 5 and rows[1]["final_characters"] == "5"
+    )
+    assert rows[2]["edit_distance"] == "0"
+    areas.nth(2).focus()
+    page.keyboard.press("Alt+c")
+    page.reload()
+    expect(areas.nth(2)).to_be_focused()
+    expect(areas.nth(2)).to_have_value("=1+1")
+    page.keyboard.press("Alt+u")
+    expect(page.locator("#segments li").nth(2).locator(".state")).to_contain_text("machine translation")
 
 
 def test_segments_are_edited_by_touch_alone(context, address):  # noqa: F811

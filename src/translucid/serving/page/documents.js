@@ -12,7 +12,7 @@ import {
   storeSegments,
 } from "./all_segments.js";
 import { withApiKey } from "./api_key.js";
-import { forgetSteps, recordStep } from "./editor_steps.js";
+import { openSteps, recordStep } from "./editor_steps.js";
 import { element } from "./elements.js";
 import { formalityField } from "./languages.js";
 import { formatNumber, gettext, ngettext } from "./messages.js";
@@ -29,7 +29,15 @@ import {
   showHints,
   showState,
 } from "./segment_item.js";
-import { addRecentDocument, readDrafts, recentDocuments, removeRecentDocument, writeDrafts } from "./storage.js";
+import {
+  addRecentDocument,
+  readDrafts,
+  readPlace,
+  recentDocuments,
+  removeRecentDocument,
+  writeDrafts,
+  writePlace,
+} from "./storage.js";
 
 const FIRST_POLL_DELAY = 100; // milliseconds between requests for the progress, at first
 const LONGEST_POLL_DELAY = 1000;
@@ -105,6 +113,7 @@ export function initDocuments(settings, getSelectedModel) {
   onOtherTabs(followOtherTab);
   $("segments").addEventListener("focusin", ({ target }) => {
     if (!isTextarea(target)) return;
+    writePlace(openDocument.id, segmentOf(target).number);
     showHintsFor(target);
     translateAgain(target);
   });
@@ -183,7 +192,6 @@ function clear() {
   $("segment-filter").value = $("segment-order").value = "";
   page = requestedPage = FIRST_PAGE;
   forgetSegments();
-  forgetSteps();
   tools?.clear();
   clearHints();
   $("segments").replaceChildren();
@@ -198,9 +206,11 @@ async function open(id) {
   try {
     const [record] = await Promise.all([request(id), loadTools()]);
     if (requestId !== latestRequest) return;
+    openSteps(id);
     showProgress(record);
     renderRecentDocuments();
     await pollProgress(requestId);
+    if (requestId === latestRequest) await returnToPlace(id);
   } catch (error) {
     if (requestId !== latestRequest) return;
     showProblem(error);
@@ -392,6 +402,12 @@ async function showPage(first, previous) {
 function turnPage(step) {
   if (step > 0) return showPage(page.first + segments.length, [...page.previous, page]);
   return showPage(page.previous.at(-1)?.first ?? 0, page.previous.slice(0, -1));
+}
+
+// Go to the segment that had the focus last, such as before a reload.
+async function returnToPlace(id) {
+  const number = readPlace(id);
+  if (number && number < openDocument.segments) await showSegment(number);
 }
 
 // Go to the segment of a number, and show a message at it.

@@ -6,7 +6,7 @@ import { formatNumber, gettext, ngettext } from "./messages.js";
 import { serverText } from "./segment_item.js";
 import { createDialog } from "./shortcuts.js";
 
-const LONGEST_SEARCH = 2000; // milliseconds
+const LONGEST_SEARCH = 4000; // milliseconds from the start of the worker
 const TYPING_DELAY = 200; // milliseconds
 const MOST_SHOWN = 100; // hits in the preview
 let editor; // the functions of documents.js
@@ -122,6 +122,13 @@ async function search() {
     }));
     if (worker !== current || editor.getDocument()?.id !== id) return;
     current.addEventListener("message", ({ data }) => {
+      if (!data.hits) {
+        searchTimer = setTimeout(() => {
+          endSearch();
+          showHits([], gettext("This regular expression takes too long. Make it simpler."));
+        }, LONGEST_SEARCH);
+        return;
+      }
       endSearch();
       const found = data.hits.map((hit) => ({ ...hit, before: segments[hit.number].target, isChosen: true }));
       showHits(found, ngettext("{count} segment", "{count} segments", found.length));
@@ -132,10 +139,6 @@ async function search() {
     });
     const [replacement, expands] = [fields.replacement.value, fields.isRegex.checked];
     current.postMessage({ segments, source, target, replacement, expands });
-    searchTimer = setTimeout(() => {
-      endSearch();
-      showHits([], gettext("This regular expression takes too long. Make it simpler."));
-    }, LONGEST_SEARCH);
   } catch (error) {
     const isSyntax = error instanceof SyntaxError;
     showHits(

@@ -1,7 +1,16 @@
 // The steps of the document editor that one key undoes: insertions, filled repetitions, replacements.
 
+import { readSteps, writeSteps } from "./storage.js";
+
 const MOST_STEPS = 100;
-const steps = []; // { name, changes: [{ number, before, after }, …] }, the latest last
+let documentId = "";
+let steps = []; // { name, changes: [{ number, before, after }, …] }, the latest last
+
+// Open the steps of a document; they survive a reload of the tab.
+export function openSteps(id) {
+  documentId = id;
+  steps = readSteps(id);
+}
 
 // Record a step. `name` says what was done.
 export function recordStep(name, changes) {
@@ -9,6 +18,7 @@ export function recordStep(name, changes) {
   if (!effective.length) return;
   steps.push({ name, changes: effective });
   if (steps.length > MOST_STEPS) steps.shift();
+  writeSteps(documentId, steps);
 }
 
 // Undo the latest step that still has an effect: segments that were accepted or edited since then stay as they are.
@@ -16,14 +26,11 @@ export function recordStep(name, changes) {
 // segment number, and how many segments stay; null if there is nothing to undo.
 export function undoneStep(isUnchanged) {
   for (let step = steps.pop(); step; step = steps.pop()) {
+    writeSteps(documentId, steps);
     const changes = step.changes.filter(isUnchanged);
     if (!changes.length) continue;
     const texts = new Map(changes.map(({ number, before }) => [number, before]));
     return { name: step.name, texts, kept: step.changes.length - changes.length };
   }
   return null;
-}
-
-export function forgetSteps() {
-  steps.length = 0;
 }

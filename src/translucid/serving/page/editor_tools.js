@@ -99,7 +99,18 @@ function changeTextsAndSay(name, texts) {
   showNotice(gettext("Done, to accept: {step}.", { step: name }), { numbers: [...texts.keys()], canUndo: true });
 }
 
-function undoStep() {
+async function undoStep() {
+  const requestedDocument = editor.getDocument().id;
+  try {
+    await allSegments(editor.request, editor.getDocument()); // after a reload, few are known
+  } catch (error) {
+    editor.showProblem(error);
+    return;
+  }
+  if (editor.getDocument()?.id === requestedDocument) undoKnownStep();
+}
+
+function undoKnownStep() {
   const drafts = editor.readDrafts();
   const step = undoneStep(({ number, after }) => {
     const segment = knownSegment(number);

@@ -236,6 +236,7 @@ function sectionShortcut(section, i) {
 }
 
 function focusTextField() {
-  const fields = [...document.querySelectorAll("main textarea, main input")];
-  fields.find((field) => field.checkVisibility())?.focus();
+  const isVisible = (field) => field.checkVisibility();
+  const [textareas, inputs] = ["main textarea", "main input"].map((fields) => [...document.querySelectorAll(fields)]);
+  (textareas.find(isVisible) ?? inputs.find(isVisible))?.focus();
 }

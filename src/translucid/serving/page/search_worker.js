@@ -7,6 +7,7 @@
 addEventListener("message", ({ data }) => {
   postMessage({ hits: hitsIn(data) });
 });
+postMessage({}); // it begins: the page counts the time from now
 
 function hitsIn({ segments, source, target, replacement, expands }) {
   const sourcePattern = source && new RegExp(source.pattern, source.flags);

@@ -5,6 +5,8 @@ const TAB_KEY = "translucid.text";
 const LINKED = ["text", "from", "to", "model", "formality", "tab", "sentence", "word", "instead_of", "node"];
 const DOCUMENTS_KEY = "translucid.documents";
 const DRAFTS_KEY_PREFIX = "translucid.drafts.";
+const STEPS_KEY_PREFIX = "translucid.steps.";
+const PLACE_KEY_PREFIX = "translucid.place.";
 const LOG_KEY_PREFIX = "translucid.edits.";
 const MAX_RECENT_DOCUMENTS = 10;
 const unstored = new Map(); // values that the browser refused to store, because its storage is disabled or full
@@ -82,6 +84,28 @@ export function removeRecentDocument(id) {
 function removeEdits(id) {
   writeDrafts(id, {});
   writeEditingLog(id, {});
+  writeSteps(id, []);
+  writePlace(id, 0);
+}
+
+// Return the steps that this tab can undo in a document.
+export function readSteps(id) {
+  return readStorage(STEPS_KEY_PREFIX + id, [], sessionStorage);
+}
+
+// Store the steps that this tab can undo in a document.
+export function writeSteps(id, steps) {
+  writeStorage(STEPS_KEY_PREFIX + id, steps, !steps.length, sessionStorage);
+}
+
+// Return the number of the segment that had the focus last in a document.
+export function readPlace(id) {
+  return readStorage(PLACE_KEY_PREFIX + id, 0);
+}
+
+// Store the number of the segment that has the focus in a document.
+export function writePlace(id, number) {
+  writeStorage(PLACE_KEY_PREFIX + id, number, !number);
 }
 
 // Return the log of a document, by segment number.

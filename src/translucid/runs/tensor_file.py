@@ -43,6 +43,8 @@ _DTYPES = {
     "int8": "I8",
     "uint8": "U8",
     "bool": "BOOL",
+    "complex64": "C64",
+    "float8_e4m3fn": "F8_E4M3",
 }
 """The names of PyTorch's types in a safetensors file."""
 

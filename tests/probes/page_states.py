@@ -211,6 +211,18 @@ def _typed_document(page: Page, button: str) -> None:
     expect(page.locator("dialog[open]")).to_be_visible()
 
 
+def _searching(page: Page) -> None:
+    """Search all segments, with a preview of a replacement, beside a notice about a copied source."""
+    _document(page)
+    page.locator("#segments textarea").nth(1).focus()
+    page.keyboard.press("Alt+c")
+    page.keyboard.press("Alt+m")
+    expect(page.locator("#editor-notice")).not_to_be_empty()
+    page.get_by_role("button", name=shown(page, "Search"), exact=True).click()
+    page.get_by_label(shown(page, "The source contains")).fill("a")
+    expect(page.locator("#search-hits li").first).to_be_visible()
+
+
 def _key(page: Page) -> None:
     """Let the server require an API key and reject the one that is typed."""
     settings = page.evaluate("fetch('frontend/settings').then((answer) => answer.json())")
@@ -352,6 +364,7 @@ STATES = [
     State("key", "texts", _key),
     State("unaccepted", "texts", lambda page: _typed_document(page, "#document-download")),
     State("accepting", "texts", lambda page: _typed_document(page, "#accept-all")),
+    State("searching", "texts", _searching),
     State("document-wrong", "texts", _wrong_document),
     State("live-empty", "live", lambda page: page.click("#show-live")),
     State("live", "live", _live),

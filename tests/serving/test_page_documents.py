@@ -1,5 +1,6 @@
 """The document editor in a real browser: upload, correction, acceptance and download; a reload loses nothing."""
 
+import csv
 import re
 import time
 
@@ -177,6 +178,40 @@ def test_search_and_replace_shows_what_changes_and_can_be_undone(page):
     page.get_by_label("The source contains").fill("sing")
     page.get_by_role("button", name="List these segments").click()
     expect(page.locator("#segment-range")).to_have_text("1 to 2 of 2")
+
+
+def test_a_second_tab_and_a_reload_follow_and_time_is_counted(page):
+    choose(page, "You sing.\nI like soccer.\nThey go.\n")
+    areas = page.locator("#segments textarea")
+    with page.context.new_page() as other:
+        other.goto(f"{page.url.partition('#')[0]}#documents")
+        others = other.locator("#segments textarea")
+        expect(others.nth(2)).to_be_enabled()
+        areas.nth(1).press("Control+a")
+        page.keyboard.type("Otra.")
+        expect(others.nth(1)).to_have_value("Otra.")
+        expect(other.locator("#editor-notice")).to_contain_text("another tab")
+        areas.nth(1).press("Enter")
+        expect(other.locator("#segments li").nth(1)).to_have_class("accepted")
+        expect(other.locator("#document-status")).to_contain_text("1 of 3")
+        others.nth(0).press("Alt+c")
+        expect(areas.nth(0)).to_have_value("You sing.")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Time and edits").click()
+    assert download.value.suggested_filename == "notes.txt.edits.csv"
+    rows = list(csv.DictReader(download.value.path().read_text("utf-8-sig").splitlines()))
+    assert [row["state"] for row in rows] == ["edited", "accepted", "machine"]
+    assert [row["keystrokes"] for row in rows] == ["1", "7", "0"] and float(rows[1]["seconds"]) > 0
+    assert rows[1]["final_characters"] == "5"
+    assert int(rows[1]["edit_distance"]) >= int(rows[1]["machine_characters"]) - 5
+    assert rows[2]["edit_distance"] == "0"
+    areas.nth(2).focus()
+    page.keyboard.press("Alt+c")
+    page.reload()
+    expect(areas.nth(2)).to_be_focused()
+    expect(areas.nth(2)).to_have_value("They go.")
+    page.keyboard.press("Alt+u")
+    expect(page.locator("#segments li").nth(2).locator(".state")).to_contain_text("machine translation")
 
 
 def test_segments_are_edited_by_touch_alone(context, address):  # noqa: F811

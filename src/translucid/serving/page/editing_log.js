@@ -26,11 +26,12 @@ export function initEditingLog(list, { segmentOf, getDocument }) {
     current = null;
     write(getDocument());
   });
-  list.addEventListener("keydown", ({ target, key }) => {
+  const countKey = ({ target, key }) => {
     count();
     const isEdit = [...key].length === 1 || ["Backspace", "Delete", "Enter"].includes(key);
     if (isText(target) && current && isEdit) entryOf(current.segment).keys += 1;
-  });
+  };
+  list.addEventListener("keydown", countKey, { capture: true }); // before Enter moves the focus to another segment
   for (const type of ["pointermove", "wheel"]) document.addEventListener(type, count, { passive: true });
   document.addEventListener("visibilitychange", () => {
     count();

@@ -31,7 +31,7 @@ _ATTRIBUTES = ("aria-label", "title", "placeholder", "data-label")
 _NOT_TRANSLATED = ("script", "style", "noscript", "kbd", "code", "svg", "title")
 _VOID = ("meta", "link", "input", "br", "path")
 _CALL = re.compile(r"(?<!function )\b(n|p|)gettext\(")
-_COMMENT = re.compile(r"^\s*//.*", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*//.*", re.MULTILINE)
 _LITERAL = re.compile(r"""\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')\s*""")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _UNTRANSLATED = {"Translucid"}
@@ -73,7 +73,7 @@ class Message:
             names = set(_PLACEHOLDER.findall(translation))
             if names - self.placeholders or (self.plural is None and names != self.placeholders):
                 yield f"has other placeholders: {translation}"
-            if re.findall(r"<[^>]*>", translation) != re.findall(r"<[^>]*>", self.source):
+            if re.findall(r"<[^<>]*>", translation) != re.findall(r"<[^<>]*>", self.source):
                 yield f"has other tags: {translation}"
 
 

@@ -16,7 +16,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 _POINT = re.compile(r"\w+(?:\.\w+)+")
 """A named point of a model, such as a head."""
 _HEADER = "Plural-Forms: nplurals=2; plural=(n != 1);\n"
-NAMES = {"translucid", "json", "api", "escape", "ctrl", "enter"}
+NAMES = {"translucid", "json", "api", "escape", "ctrl", "alt", "enter"}
 _SHOWN = """() => {
   const texts = [];
   const others = ".tree .node, code, kbd, pre, script, style, noscript, [translate=no], .page-language";

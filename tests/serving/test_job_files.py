@@ -62,7 +62,7 @@ def test_a_translation_of_little_confidence_wants_a_look(confidence, doubts, acc
 
 BOLD = (Mark(0, "<b>", Side.opens, 3), Mark(1, "</b>", Side.closes, 3), Mark(1, "<br>"))
 SEGMENTS = [
-    Segment(TaggedText("a", BOLD), "line 1", "b", "a note", 9),
+    Segment(TaggedText("a", BOLD), "line 1", TaggedText("b", BOLD), "a note", 9),
     Segment(TaggedText("bb"), "line 2"),
     Segment(TaggedText("ccc"), "line 3"),
     Segment(TaggedText("dddd"), "line 4"),

@@ -21,7 +21,14 @@ SENTENCE = {
         {"words": [2], "text": "fútbol.", "heard": 3, "row": [0.0, 0.1, 0.9], "probability": 0.9, "pieces": []},
     ],
     "refused": [
-        {"word": 0, "text": "Me", "heard": 1, "row": [0.9], "piece": PIECE, "evidence": {"argmax": 0, "frontier": 0}},
+        {
+            "word": 0,
+            "text": "Me",
+            "heard": 1,
+            "row": [0.9],
+            "piece": PIECE,
+            "evidence": {"argmax": 0, "frontier": 0, "mass": 0.9, "alpha": 0.3, "needs": 2, "agreeing": 0},
+        },
         {
             "word": 1,
             "text": "gus",

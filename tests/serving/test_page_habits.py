@@ -175,14 +175,14 @@ def test_copying_is_confirmed(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     expect(page.locator("#copy-translation")).to_be_disabled()
     translation = type_in(page)
-    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copy", exact=True).click()
     expect(page.locator("#action-status")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == translation
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no TLS')); }")
     expect(page.locator("#action-status")).to_be_empty()
-    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copy", exact=True).click()
     expect(page.locator("#action-status")).to_have_text("Copied")
-    expect(page.get_by_role("button", name="Copy")).to_be_focused()
+    expect(page.get_by_role("button", name="Copy", exact=True)).to_be_focused()
 
 
 def test_the_history_is_local_bounded_cleared_and_disabled(page):

@@ -19,7 +19,7 @@ def test_edits_are_counted_by_segment_and_in_total():
     chrf = CHRF().sentence_score("yo canto", ["canto ."]).score
     assert corrected.chrf == pytest.approx((100 + chrf) / 2)
     assert (final.segments, final.changed, final.words, final.characters, final.rate) == (2, 1, 1, 4, 1 / 4)
-    assert str(final).startswith("corrected -> final: 1 of 2 segments changed (50%), 1 edits of words (25.0%)")
+    assert str(final).startswith("corrected -> final: 1 of 2 segments changed (50%), edits: 1 of words (25.0%)")
     (nothing,) = Differences(["machine", "corrected"], []).totals()
     assert (nothing.segments, nothing.rate, nothing.chrf) == (0, 0, 100)
 

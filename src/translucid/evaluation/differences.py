@@ -86,7 +86,7 @@ class Total:
 
     def __str__(self) -> str:
         share = self.changed / max(self.segments, 1)
-        edits = f"{self.words:,} edits of words ({self.rate:.1%}), {self.characters:,} of characters"
+        edits = f"edits: {self.words:,} of words ({self.rate:.1%}), {self.characters:,} of characters"
         counts = f"{self.changed:,} of {self.segments:,} segments changed ({share:.0%})"
         return f"{self.before} -> {self.after}: {counts}, {edits}, chrF {self.chrf:.1f}"
 

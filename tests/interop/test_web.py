@@ -260,7 +260,7 @@ def test_the_figure_of_a_pass_has_the_numbers_of_pytorch(exported, page, monkeyp
     page.goto(f"{(folder / 'index.html').as_uri()}#text=I+like+soccer&view=pass&step={row}{opened}")
     expect(page.locator(".step-description")).to_contain_text("Word piece 2 of")
     if not is_masked:
-        page.get_by_role("switch", name="mask").press("Enter")
+        page.get_by_role("switch", name="switch of the decoder’s mask").press("Enter")
         expect(page.locator(".pass-summary")).to_contain_text("Without the mask")
     wait_until_drawn(page)
     page.locator("[data-point='source.pieces'] .chip").nth(row).press("Enter")

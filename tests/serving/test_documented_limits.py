@@ -9,7 +9,7 @@ from translucid.serving import app as application
 from translucid.serving import documents, live_sessions, memory
 from translucid.serving import queue as fair_scheduler
 from translucid.serving import requests as incoming
-from translucid.serving.dialects import deepl
+from translucid.serving.dialects import deepl_glossaries
 from translucid.serving.edge import connections, rate_limits
 from translucid.serving.routes import inspection
 from translucid.serving.server_options import ServerOptions
@@ -49,7 +49,7 @@ def test_limits_of_live_translation():
         f"{OPTIONS.document_segments:,} segments, of at most {documents.LONGEST_SEGMENT:,} characters and "
         f"{documents.MOST_MARKS:,} tags each",
         f"at most {documents.MAX_STORED}, with {documents.MAX_STORED_BYTES / 2**30:g} GiB of files",
-        f"{deepl.MOST}, in memory; one expires after a week without use",
+        f"{deepl_glossaries.MOST}, in memory; one expires after a week without use",
         f"freed memory returns to the system within {NUMBERS[application.TIDY_SECONDS]} seconds",
         f"at most {NUMBERS[memory.WRITE_SECONDS]} seconds, in a thread of their own; at most {memory.PENDING} wait",
     ],
@@ -66,14 +66,14 @@ def test_limits_in_the_page_on_security(text):
         f"| {OPTIONS.documents}, {documents.SHARE} per client |",
         f"| stored documents | {documents.MAX_STORED}, {documents.MAX_STORED_BYTES / 2**30:g} GiB of files |",
         f"accepted on the page, up to {NUMBERS[memory.MOST]} entries",
-        f"in memory, up to {deepl.SHARE} for each client. One expires after a week without use; when"
-        f" {deepl.MOST} exist",
+        f"in memory, up to {deepl_glossaries.SHARE} for each client. One expires after a week without use; when"
+        f" {deepl_glossaries.MOST} exist",
     ],
 )
 def test_limits_in_the_page_on_the_server(text):
     pages = [(DOCS / name).read_text(encoding="utf-8") for name in ("serving.md", "page.md")]
     assert text in " ".join(" ".join(pages).split())
-    assert deepl.LIFETIME == 7 * 86_400
+    assert deepl_glossaries.LIFETIME == 7 * 86_400
 
 
 def test_limits_in_the_page_on_deployment():

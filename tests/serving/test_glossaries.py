@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from translucid.serving.dialects.deepl import (
+from translucid.serving.dialects.deepl_glossaries import (
     DICTIONARIES,
     ENTRIES,
     LIFETIME,

@@ -4,7 +4,7 @@ import deepl
 import pytest
 from deepl.api_data import MultilingualGlossaryDictionaryEntries as Entries
 
-from translucid.serving.dialects import deepl as deepl_api
+from translucid.serving.dialects import deepl_glossaries
 
 from .test_clients import address  # noqa: F401
 
@@ -92,7 +92,7 @@ def test_errors_are_reported(client, fields, message):
 def test_changes_are_checked(client, monkeypatch):
     glossary = client.post("/v3/glossaries", json={"name": "n", "dictionaries": [DICTIONARY]}).json()
     path = f"/v3/glossaries/{glossary['glossary_id']}"
-    monkeypatch.setattr(deepl_api, "ENTRIES", 1)
+    monkeypatch.setattr(deepl_glossaries, "ENTRIES", 1)
     addition = {"dictionaries": [{**DICTIONARY, "entries": "dog\tcan"}]}
     assert client.patch(path, json=addition).status_code == 400
     assert client.patch(path, json={"name": ""}).status_code == 400

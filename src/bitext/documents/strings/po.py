@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -116,7 +116,8 @@ class Po:
             self._file.text[start:end] for start, end in entry.comments if self._file.text.startswith("#:", start)
         )
         markup = markup_of(source, entry.flags, references)
-        parse = partial(message_spans, syntax=syntax, accelerators=markup is None, markup=markup)
+        # The translation is needed twice.
+        parse = cache(partial(message_spans, syntax=syntax, accelerators=markup is None, markup=markup))
         spans, existing_spans = parse(source), parse(existing)
         # If there are as many cases in the translation as in the source, they correspond to each other.
         existing_by_case = None

@@ -102,14 +102,16 @@ class Differences:
     @cached_property
     def changes(self) -> list[list[Change | None]]:
         """The differences of each segment, from each version to the next one."""
-        return [[segment.change(step) for step in range(len(self.names) - 1)] for segment in self.segments]
+        steps = range(len(self.names) - 1)
+        return [[segment.change(step) for step in steps] for segment in self.segments]
 
     def totals(self) -> list[Total]:
         """Return the differences from each version to the next one."""
         totals = []
         for step, (before, after) in enumerate(pairwise(self.names)):
             changes = [change for row in self.changes if (change := row[step])]
-            words, length = sum(change.words for change in changes), sum(change.length for change in changes)
+            words = sum(change.words for change in changes)
+            length = sum(change.length for change in changes)
             totals.append(
                 Total(
                     before,
@@ -135,7 +137,8 @@ class Differences:
             for change in changes:
                 cells += _cells(change) if change else [""] * 4
             lines.append([*cells, segment.comment])
-        return "".join("\t".join(" ".join(cell.split()) for cell in line) + "\n" for line in lines)
+        rows = ("\t".join(" ".join(cell.split()) for cell in line) for line in lines)
+        return "".join(f"{row}\n" for row in rows)
 
     def html(self, title: str) -> str:
         """Return a page that shows what was deleted and inserted."""

@@ -47,7 +47,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing, as `write_atomically` does, for content that is written in parts.
+    """Open a file that replaces `path` when the context ends, for content that is written in parts.
+
+    A crash at any moment leaves either the old content or the new.
 
     Raises:
         UserError: the disk is full, or the folder can't be written to.

@@ -96,7 +96,9 @@ def page_scripts() -> Mapping[str, str]:
 def catalog_script(code: str, header: str, messages: Sequence[Message]) -> str:
     """Return a catalog as a script: the translated messages, and the plural form of each number below 200."""
     rule = PluralForms.of(header) or PluralForms.of_language(code)
-    form_of = {number: form for form, numbers in enumerate(rule.numbers) for number in numbers}
+    form_of: dict[int, int] = {}
+    for form, numbers in enumerate(rule.numbers):
+        form_of |= dict.fromkeys(numbers, form)
     texts: dict[str, str | list[str]] = {}
     for message in messages:
         if message.translations and all(message.translations):

@@ -48,6 +48,7 @@ def test_a_part_of_a_text_is_found_the_newest_first(memory, text, options, expec
 
 def test_many_are_found_page_by_page_while_others_write(memory):
     memory.add([Pair(f"row {i}", f"fila {i}") for i in range(2500)], "Ben")
+    assert not [*memory.find("row", seconds=-1)]
     entries = memory.find("row")
     first = next(entries)
     memory.add([Pair("row 9999", "fila 9999")], "Ben")

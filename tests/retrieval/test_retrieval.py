@@ -13,6 +13,7 @@ from translucid.attention.points import recording
 from translucid.decoding.maps import forced_features, forced_log_probs
 
 PAIRS = [Pair("I like a book.", "Me gusta el libro."), Pair("She reads a book.", "Ella lee el fútbol.")]
+WORDS = [first + second for first in "abcd" for second in "efgh"]
 SOURCE, UNRELATED = "She reads a soccer book.", "Xyz qqq"
 FAR_AND_WIDE = {"bandwidth": 1.5, "reach": 4, "weight": 0.7}
 """So that an untrained model retrieves at every position."""
@@ -97,6 +98,11 @@ def test_segments_of_the_other_form_of_address_are_not_retrieved(formality_run, 
             choosing = translator.with_formality(form).with_knn(memory, **FAR_AND_WIDE)
             ids = ids_of(choosing, "Do you live?")[0][0].tolist()
             assert set(choosing.retrieval_engine.similar(ids)) == {*pairs} - {missing}
+        # Many segments of the other form do not hide a less similar one.
+        formal = Pair("Do you live in the red house?", "¿Vive usted en la casa roja?")
+        memory.remove([pair.source for pair in pairs])
+        memory.add([formal, *(Pair(f"Do you live {word}?", "¿Vives?") for word in WORDS)], "Ana")
+        assert choosing.with_formality("formal").with_knn(memory).retrieval_engine.similar(ids) == (formal,)
 
 
 def test_a_batch_changes_no_translation(translator, memory):

@@ -95,7 +95,9 @@ def test_the_table_survives_editing_sorting_and_deleting():
         for number in "21":
             table._tbl.append(rows[number]._tr)
 
-    review = read_review("r.docx", edited(sent("r.docx", document, in_capitals(document)), change))
+    targets = in_capitals(document)
+    targets[1] = replace(targets[1], confidence=0.5)  # the table says so in the column of comments
+    review = read_review("r.docx", edited(sent("r.docx", document, targets), change))
     assert [row.number for row in review.rows] == [4, 2, 1, 3]
     result = corrected(document, review, "Ana")
     assert not result.problems
@@ -103,6 +105,7 @@ def test_the_table_survives_editing_sorting_and_deleting():
     assert "<b>Más</b> dos" in written and 'title="Un consejo"' in written
     assert "ENDS\N{NO-BREAK SPACE}SOON" in written  # the row that is gone keeps the machine's text
     assert [review.rows[0].comment, review.rows[1].comment] == ["better", ""]
+    assert review.rows[1].notes == ("The confidence is 50%.",)
     changed = {correction.pair.target for correction in result.corrections if correction.is_changed}
     assert changed == {"Más dos", "Un consejo"} and len(result.corrections) == 3
 

@@ -1,9 +1,9 @@
 // The concordance: entries of the translation memory that contain some words.
 
-import { withApiKey } from "./api_key.js";
 import { element } from "./elements.js";
 import { formatDay, gettext } from "./messages.js";
-import { readResponse } from "./requests.js";
+import { escapeRegex } from "./page_elements.js";
+import { postJson } from "./requests.js";
 import { createDialog } from "./shortcuts.js";
 
 const field = element("input", { type: "text", autocomplete: "off", spellcheck: false });
@@ -45,9 +45,7 @@ async function lookUp() {
   if (!q) return;
   try {
     const { source, target } = languages;
-    const body = JSON.stringify(withApiKey({ q, source, target }));
-    const headers = { "Content-Type": "application/json" };
-    const { entries, complete } = await readResponse(fetch("memory/find", { method: "POST", headers, body }));
+    const { entries, complete } = await postJson("memory/find", { q, source, target });
     if (requestId !== latestRequest) return;
     status.textContent = entries.length ? "" : gettext("The memory has no such entry.");
     if (!complete) status.textContent = gettext("Only a part of the memory was searched, the newest entries first.");
@@ -70,6 +68,6 @@ function entryItem({ source, target, who, when }, q) {
 
 // Return a text as nodes in which the words that were looked up are marked.
 function marked(text, words) {
-  const pattern = new RegExp(`(${words.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replace(/\s+/g, "\\s+")})`, "iu");
+  const pattern = new RegExp(`(${escapeRegex(words).replace(/\s+/g, "\\s+")})`, "iu");
   return text.split(pattern).map((part, i) => (i % 2 ? element("mark", { textContent: part }) : part));
 }

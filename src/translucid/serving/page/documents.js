@@ -43,8 +43,7 @@ const FIRST_POLL_DELAY = 100; // milliseconds between requests for the progress,
 const LONGEST_POLL_DELAY = 1000;
 const SEGMENTS_PER_PAGE = 50;
 const ACTIVE_STATES = ["waiting", "translating"];
-/** @typedef {{ first: number, previous: Page[] }} Page */
-/** @type {Page} */
+/** @type {{ first: number, previous: number[] }} */
 const FIRST_PAGE = { first: 0, previous: [] };
 // The functions for the dialogs and tools.
 const editor = {
@@ -76,7 +75,7 @@ let openDocument = null; // the server's record of the open document
 let segments = []; // those on the current page
 /** @type {number[] | null} */
 let list = null; // the numbers of the segments to show, if these are not all in the order of the document
-let page = FIRST_PAGE; // how many segments are shown before it, and the previous pages
+let page = FIRST_PAGE; // the position at which it begins, and those of the previous pages
 let requestedPage = FIRST_PAGE; // the page that was requested last
 let latestPageRequest = 0;
 let latestRequest = 0; // for another document; responses to earlier requests are ignored
@@ -381,7 +380,7 @@ async function segmentsFrom(first) {
   return numbers.map((number) => all[number]);
 }
 
-// Show the page that begins at position `first`; `previous` are the pages before it.
+// Show the page that begins at position `first`; `previous` are the positions of the pages before it.
 async function showPage(first, previous) {
   const requestId = latestRequest;
   const pageRequestId = ++latestPageRequest;
@@ -400,8 +399,8 @@ async function showPage(first, previous) {
 
 // Show the next (1) or previous (-1) page.
 function turnPage(step) {
-  if (step > 0) return showPage(page.first + segments.length, [...page.previous, page]);
-  return showPage(page.previous.at(-1)?.first ?? 0, page.previous.slice(0, -1));
+  if (step > 0) return showPage(page.first + segments.length, [...page.previous, page.first]);
+  return showPage(page.previous.at(-1) ?? 0, page.previous.slice(0, -1));
 }
 
 // Go to the segment that had the focus last, such as before a reload.
@@ -419,11 +418,10 @@ async function showSegment(number, message = "") {
       $("segment-filter").value = $("segment-order").value = "";
     }
     const position = list ? list.indexOf(number) : number;
-    const previous = /** @type {Page[]} */ ([]);
-    for (let first = 0; first + SEGMENTS_PER_PAGE <= position; first += SEGMENTS_PER_PAGE)
-      previous.push({ first, previous: previous.slice() });
+    const previous = /** @type {number[]} */ ([]);
+    for (let first = 0; first + SEGMENTS_PER_PAGE <= position; first += SEGMENTS_PER_PAGE) previous.push(first);
     await showPage(SEGMENTS_PER_PAGE * previous.length, previous);
-    if (openDocument && !isShown()) await showPage(position, [...previous, page]); // long segments come on shorter pages
+    if (openDocument && !isShown()) await showPage(position, [...previous, page.first]); // long segments come on shorter pages
   }
   const item = itemOf({ number });
   if (!item) return;

@@ -3,6 +3,7 @@
 import { allSegments } from "./all_segments.js";
 import { element } from "./elements.js";
 import { formatNumber, gettext, ngettext } from "./messages.js";
+import { escapeRegex } from "./page_elements.js";
 import { serverText } from "./segment_item.js";
 import { createDialog } from "./shortcuts.js";
 
@@ -91,7 +92,7 @@ function checkbox(label) {
 // Return the pattern of a field, null if it is empty. Throws a SyntaxError if it is no regular expression.
 function patternOf({ value }) {
   if (!value) return null;
-  const pattern = fields.isRegex.checked ? value : value.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  const pattern = fields.isRegex.checked ? value : escapeRegex(value);
   const flags = fields.matchesCase.checked ? "u" : "iu";
   new RegExp(pattern, flags);
   return { pattern, flags };

@@ -17,6 +17,11 @@ export function option(value, textContent) {
   return element("option", { value, textContent });
 }
 
+// Return a regular expression for exactly this text.
+export function escapeRegex(text) {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
 // Load a style sheet, once; without it, what needs it would be seen without its layout.
 export function loadStyle(href) {
   if (!styles.has(href)) {

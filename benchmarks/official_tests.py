@@ -83,6 +83,25 @@ TESTS = {
     "multi30k-2018-flickr-eng-ces": OfficialTest(
         ("en", "cs"), "multi30k-raw/test_2018_flickr.{en,cs}.gz", (32.2, 33.4, 25.0, 28.8, 30.8, 33.4)
     ),
+    "tatoeba-eng-fra": OfficialTest(
+        ("en", "fr"), "official/tatoeba-test-v2021-08-07.eng-fra.tsv.gz", (51.7, 53.2, 48.6, 50.6, 51.2, 53.2)
+    ),
+    "flores200-eng-fra": OfficialTest(
+        ("en", "fr"), "official/flores200.devtest.{eng_Latn,fra_Latn}.gz", (None, 52.2, 45.1, 47.4, 47.5, 52.2)
+    ),
+    "tico19-eng-fra": OfficialTest(("en", "fr"), "tico19-test.{eng,fra}", (36.4, 40.6, 38.1, 40.1, None, 40.6)),
+    "multi30k-2016-flickr-eng-fra": OfficialTest(
+        ("en", "fr"), "multi30k-raw/test_2016_flickr.{en,fr}.gz", (48.9, 52.4, 47.8, 50.5, 51.2, 52.4)
+    ),
+    "multi30k-2017-flickr-eng-fra": OfficialTest(
+        ("en", "fr"), "multi30k-raw/test_2017_flickr.{en,fr}.gz", (49.1, 52.8, 45.9, 49.6, 51.1, 52.8)
+    ),
+    "multi30k-2017-mscoco-eng-fra": OfficialTest(
+        ("en", "fr"), "multi30k-raw/test_2017_mscoco.{en,fr}.gz", (51.4, 54.7, 48.7, 50.2, 52.3, 54.7)
+    ),
+    "multi30k-2018-flickr-eng-fra": OfficialTest(
+        ("en", "fr"), "multi30k-raw/test_2018_flickr.{en,fr}.gz", (41.9, 43.7, 39.2, 42.7, 44.2, 44.2)
+    ),
 }
 
 

@@ -110,7 +110,7 @@ def test_lessons_beside_a_translator_show_the_packaged_records(models):
                 page,
                 *(client.get(f"lessons/{file}") for file in re.findall('(?:src|stylesheet" href)="(.+?)"', page.text)),
             ]
-            assert [file.status_code for file in files] == [200] * 4
+            assert [file.status_code for file in files] == [200] * 5
             assert sum(len(file.content) for file in files) < 350_000
             assert 'href="../"' in page.text
             assert "data-live" not in page.text

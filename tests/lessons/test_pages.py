@@ -112,7 +112,7 @@ def test_the_texts_contain_no_figure_of_a_model(name):
 def test_a_text_has_three_choices_and_says_above_and_below_where_things_are(name):
     """The figure follows the lead, and the explanation and the question follow the figure."""
     text = (PAGES / "texts" / f"{name}.html").read_text(encoding="utf-8")
-    choices = re.findall(r"<li( data-right)?>", text.split("<!-- question -->")[1])
+    choices = re.findall(r"<li( data-right)? data-message>", text.split("<!-- question -->")[1])
     assert len(choices) == 3 and sum(map(bool, choices)) == 1  # one choice is right
     lead, after = re.sub(r"<[^>!]*>", "", text).split("<!-- figure -->")
     assert "above" not in lead.replace("above 0", "")

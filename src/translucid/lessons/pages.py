@@ -22,6 +22,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from translucid.inspection.rendering.bundling import WEB, bundle
+from translucid.inspection.rendering.message_catalogs import lesson_scripts
 from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.models.kinds import lesson_figures, resolved
 
@@ -98,6 +99,7 @@ def static_files(live: Collection[Lesson] = (), translator: str = "", *, embed: 
     for figures in further:
         styles += (resolved(figures.page) / name for name in figures.styles)
     styles.append(PAGES / "lesson.css")
+    content |= lesson_scripts(content["lessons.js"])
     content["lessons.css"] = "".join(path.read_text(encoding="utf-8") for path in styles)
     return content
 
@@ -120,12 +122,14 @@ def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = Fals
         equations=_equations(lesson),
         code=_code(lesson),
         question=question,
-        exercise=lesson.exercise,
         embedded=embedded,
         pagination=_pagination(number),
     )
     scripts = f'<script defer src="records/{lesson.name}.js"></script>\n{SCRIPT}'
-    return _document(lesson.title, lesson.name, body, scripts, translator, live=live, command=lesson.command)
+    attributes = f' data-exercise="{lesson.exercise}"'
+    if lesson.command:
+        attributes += f' data-command="{escape(lesson.command.format(runs="runs"))}"'
+    return _document(lesson.title, lesson.name, body, scripts, translator, live=live, attributes=attributes)
 
 
 def index(translator: str = "", *, live: bool = False) -> str:
@@ -141,6 +145,7 @@ def save_pages(folder: Path, records: Mapping[str, str]) -> None:
     If the folder has a web export of the demo, in DEMO_PAGE, some pages embed it.
     """
     (folder / "records").mkdir()
+    (folder / "languages").mkdir()
     for name, text in static_files(embed=(folder / DEMO_PAGE).is_dir()).items():
         (folder / name).write_text(text, encoding="utf-8")
     for name, record in records.items():
@@ -162,33 +167,34 @@ def _code(lesson: Lesson) -> str:
     parts = []
     for name in lesson.code:
         excerpt, label = Excerpt.of(name), name.split(":")[1]
-        parts.append(f'<p class="file"><b>{escape(label)}</b> src/{escape(excerpt.file)}, line {excerpt.line}</p>')
+        place = f"src/{excerpt.file}:{excerpt.line}"
+        parts.append(f'<p class="file" translate="no"><b>{escape(label)}</b> {escape(place)}</p>')
         parts.append(_listing(label, excerpt))
     return "\n".join(parts)
 
 
 def _listing(label: str, excerpt: Excerpt) -> str:
-    return f'<pre tabindex="0" aria-label="{escape(label)}"><code>{excerpt.html()}</code></pre>'
+    return f'<pre tabindex="0" translate="no" aria-label="{escape(label)}"><code>{excerpt.html()}</code></pre>'
 
 
 def _pagination(number: int) -> str:
     links = []
-    for step, rel, arrow in ((-1, "prev", "← {}"), (1, "next", "{} →")):
+    for step, rel, arrow in ((-1, "prev", "← <span>{}</span>"), (1, "next", "<span>{}</span> →")):
         if 0 <= number + step < len(LESSONS):
             lesson = LESSONS[number + step]
             links.append(f'<a rel="{rel}" href="{lesson.name}.html">{arrow.format(escape(lesson.title))}</a>')
-    return f'<nav class="pagination" aria-label="Previous and next lesson">{"".join(links)}</nav>'
+    return _template("pagination").substitute(links="".join(links))
 
 
-def _document(title: str, name: str, body: str, scripts: str, translator: str, *, live: bool, command: str = "") -> str:
+def _document(
+    title: str, name: str, body: str, scripts: str, translator: str, *, live: bool, attributes: str = ""
+) -> str:
     steps = ""
     for number, lesson in enumerate(LESSONS, 1):
         current = " aria-current=page" if lesson.name == name else ""
         steps += f'<li><a href="{lesson.name}.html" title="{escape(lesson.title)}"{current}>{number}</a></li>'
-    back = f'<a class="back" href="{translator}">Back to the models</a>\n' if translator else ""
-    attributes = " data-live" if live else ""
-    if command:
-        attributes += f' data-command="{escape(command.format(runs="runs"))}"'
+    back = _template("back").substitute(translator=translator) if translator else ""
+    attributes += " data-live" if live else ""
     return _template("document").substitute(
         title=escape(title), scripts=scripts, name=name, attributes=attributes, back=back, steps=steps, body=body
     )

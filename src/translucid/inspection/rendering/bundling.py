@@ -11,6 +11,7 @@ WEB = Path(str(files("translucid.inspection") / "web"))
 """The JavaScript modules and style sheets of the interactive views."""
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function|const|class) ([\w$]+)", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
 _OTHER_FORM = re.compile(r"^[ \t]*(?:import|export)\b.*|\bimport\s*\(.*", re.MULTILINE)
 
 
@@ -18,7 +19,8 @@ def bundle(entry: str, folders: Sequence[Path], epilogue: str = "") -> str:
     """Return the module `entry` and all modules that it imports as one script.
 
     Each module becomes a function, so that its names stay its own. Two forms are supported: an import of names,
-    `import { a, b as c } from "./d.js";`, and an export before a function, a constant or a class.
+    `import { a, b as c } from "./d.js";`, and an export before a function, a constant or a class. Lines that are
+    comments are left out.
 
     Args:
         entry: the file name of the module.
@@ -51,7 +53,7 @@ def _add(path: tuple[str, ...], folders: Sequence[Path], bundled: dict[str, str]
         missing = set(re.findall(r"([\w$]+)(?: as [\w$]+)?\s*(?:,|$)", names)) - available
         if missing:
             raise ValueError(f"{name}: {imported} exports no {', '.join(sorted(missing))}")
-    text = _EXPORT.sub(r"\1 \2", _IMPORT.sub(_as_constants, text))
+    text = _EXPORT.sub(r"\1 \2", _IMPORT.sub(_as_constants, _COMMENT.sub("", text)))
     other = _OTHER_FORM.search(text)
     if other:
         raise ValueError(f"{name}: the bundler does not support {other[0].strip()}")

@@ -1,8 +1,9 @@
 """The catalogs of the pages' texts: `.po` files with GNU gettext's messages, which pages load as scripts.
 
 The command `python -m translucid.inspection.rendering.message_catalogs` collects the texts of all pages, writes the
-template `pages.pot`, and merges it into the catalogs; with `check`, it only reports what is missing. Texts are the
-literals in calls of `gettext`, `pgettext`, `ngettext` (messages.js), and the texts in HTML files.
+templates `pages.pot` and `lessons.pot`, and merges them into the catalogs; with `check`, it only reports what is
+missing. Texts are the literals in calls of `gettext`, `pgettext`, `ngettext` (messages.js), and the texts in HTML
+files. The lessons have catalogs of their own, so that those of the other pages stay small.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
@@ -21,19 +23,25 @@ from bitext.documents.strings.plural_forms import PluralForms
 from bitext.readers.po import Entry, entries
 from translucid.inspection.rendering.bundling import WEB
 
+PACKAGE = Path(str(files("translucid")))
 CATALOGS = WEB / "languages"
 TEMPLATE = CATALOGS / "pages.pot"
+LESSONS = PACKAGE / "lessons"
+LESSON_CATALOGS = LESSONS / "languages"
+LESSON_TEMPLATE = LESSON_CATALOGS / "lessons.pot"
 HTML = ("serving/page/index.html", "interop/web/page.html")
 """The HTML files of pages that are translated, in the package."""
 LOADER = "language.js"
 """The script that chooses the language of a page."""
 _ATTRIBUTES = ("aria-label", "title", "placeholder", "data-label")
-_NOT_TRANSLATED = ("script", "style", "noscript", "kbd", "code", "svg", "title")
+_NOT_TRANSLATED = ("script", "style", "noscript", "kbd", "code", "svg", "math", "title")
 _VOID = ("meta", "link", "input", "br", "path")
 _CALL = re.compile(r"(?<!function )\b(n|p|)gettext\(")
 _COMMENT = re.compile(r"^[ \t]*//.*", re.MULTILINE)
 _LITERAL = re.compile(r"""\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')\s*""")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_LETTER = re.compile(r"(?<!\$)\b[^\W\d_]")
+"""A letter, except in the names of Python templates, such as `$title`."""
 _UNTRANSLATED = {"Translucid"}
 """The name of the project."""
 _CONTEXT_END = "\x04"
@@ -73,7 +81,7 @@ class Message:
             names = set(_PLACEHOLDER.findall(translation))
             if names - self.placeholders or (self.plural is None and names != self.placeholders):
                 yield f"has other placeholders: {translation}"
-            if re.findall(r"<[^<>]*>", translation) != re.findall(r"<[^<>]*>", self.source):
+            if sorted(re.findall(r"<[^<>]*>", translation)) != sorted(re.findall(r"<[^<>]*>", self.source)):
                 yield f"has other tags: {translation}"
 
 
@@ -85,12 +93,30 @@ def languages() -> list[str]:
 @cache
 def page_scripts() -> Mapping[str, str]:
     """Return what pages in several languages load: by their names, `language.js` and a catalog for each language."""
-    loader = (WEB / LOADER).read_text(encoding="utf-8")
-    scripts = {LOADER: f"globalThis.pageLanguages = {json.dumps(languages())};\n{loader}"}
+    scripts = {LOADER: _loader()}
     for code in languages():
         header, messages = read_catalog(CATALOGS / f"{code}.po")
         scripts[f"languages/{code}.js"] = catalog_script(code, header, messages)
     return scripts
+
+
+def lesson_scripts(bundled: str) -> Mapping[str, str]:
+    """Return the same for the lessons: their catalogs, and what `bundled`, their script, shares with other pages."""
+    shared = {message.key for message in messages_of_script(bundled, "lessons.js")}
+    scripts = {LOADER: _loader()}
+    for code in languages():
+        header, messages = read_catalog(CATALOGS / f"{code}.po")
+        messages = [message for message in messages if message.key in shared]
+        own = LESSON_CATALOGS / f"{code}.po"
+        if own.exists():
+            messages += read_catalog(own)[1]
+        scripts[f"languages/{code}.js"] = catalog_script(code, header, messages)
+    return scripts
+
+
+def _loader() -> str:
+    loader = (WEB / LOADER).read_text(encoding="utf-8")
+    return f"globalThis.pageLanguages = {json.dumps(languages())};\n{loader}"
 
 
 def catalog_script(code: str, header: str, messages: Sequence[Message]) -> str:
@@ -134,14 +160,33 @@ def _message_of(entry: Entry) -> Message:
     return Message(entry.source, context.text if context else None, entry.plural, translations=translations)
 
 
-def collect(package: Path) -> list[Message]:
-    """Return the texts of all pages, each once, in the order of the files.
+def page_messages() -> list[Message]:
+    """Return the texts of all pages except the lessons, each once, in the order of the files.
 
     Raises:
         ValueError: a call has no literal, or a text has two plurals.
     """
     from translucid.models.kinds import extensions
 
+    labels = []
+    for extension in extensions():
+        labels += [extension.section.label] if extension.section else []
+        labels += [label for label, _ in extension.tabs.tabs.values()] if extension.tabs else []
+    scripts = [script for script in sorted(PACKAGE.rglob("*.js")) if not script.is_relative_to(LESSONS)]
+    return _collected([PACKAGE / name for name in HTML], scripts, {"models/kinds.py": labels})
+
+
+def lesson_messages() -> list[Message]:
+    """Return the texts of the lessons, as `page_messages` does those of the other pages."""
+    pages = LESSONS / "pages"
+    lessons = tomllib.loads((LESSONS / "lessons.toml").read_text(encoding="utf-8"))["lesson"]
+    labels = [lesson[key] for lesson in lessons for key in ("title", "summary")]
+    html = [*sorted(pages.glob("templates/*.html")), *sorted(pages.glob("texts/*.html"))]
+    return _collected(html, sorted(pages.glob("*.js")), {"lessons/lessons.toml": labels})
+
+
+def _collected(html: Iterable[Path], scripts: Iterable[Path], labels: Mapping[str, Sequence[str]]) -> list[Message]:
+    """Return the texts of files, and further ones by the names of the files in which they are."""
     messages: dict[str, Message] = {}
 
     def add(message: Message, file: str) -> None:
@@ -152,18 +197,16 @@ def collect(package: Path) -> list[Message]:
         if file not in known.files:
             known.files.append(file)
 
-    for name in HTML:
-        for text in texts_of_html((package / name).read_text(encoding="utf-8")):
-            add(Message(text), name)
-    for script in sorted(package.rglob("*.js")):
-        name = script.relative_to(package).as_posix()
-        for message in messages_of_script(script.read_text(encoding="utf-8"), name):
+    for path in html:
+        for text in texts_of_html(path.read_text(encoding="utf-8")):
+            add(Message(text), path.relative_to(PACKAGE).as_posix())
+    for path in scripts:
+        name = path.relative_to(PACKAGE).as_posix()
+        for message in messages_of_script(path.read_text(encoding="utf-8"), name):
             add(message, name)
-    for extension in extensions():
-        labels = [extension.section.label] if extension.section else []
-        labels += [label for label, _ in extension.tabs.tabs.values()] if extension.tabs else []
-        for label in labels:
-            add(Message(label), "models/kinds.py")
+    for name, texts in labels.items():
+        for text in texts:
+            add(Message(text), name)
     return list(messages.values())
 
 
@@ -205,7 +248,7 @@ def texts_of_html(content: str) -> list[str]:
     parser = _Texts(content)
     parser.feed(content)
     texts = [" ".join(text.split()) for text in parser.texts]
-    return [text for text in texts if re.search(r"[^\W\d_]", text) and text not in _UNTRANSLATED]
+    return [text for text in texts if _LETTER.search(text) and text not in _UNTRANSLATED]
 
 
 class _Texts(HTMLParser):
@@ -280,7 +323,7 @@ def _field(keyword: str, text: str) -> str:
 
 def merged(file: Path, collected: Sequence[Message]) -> str:
     """Return a catalog with the collected messages and the translations that it has; others are dropped."""
-    header, messages = read_catalog(file)
+    header, messages = read_catalog(file if file.exists() else CATALOGS / file.name)  # of a new language, the header
     known = {(message.key, message.plural): message.translations for message in messages}
     rule = PluralForms.of(header) or PluralForms.of_language(file.stem)
     result = []
@@ -291,20 +334,28 @@ def merged(file: Path, collected: Sequence[Message]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Update the template and the catalogs, or check them; return 1 if something is missing."""
-    collected = collect(Path(str(files("translucid"))))
-    contents = {TEMPLATE: written(_HEADER, collected, 2)}
-    contents |= {CATALOGS / f"{code}.po": merged(CATALOGS / f"{code}.po", collected) for code in languages()}
+    """Update the templates and the catalogs, or check them; return 1 if something is missing."""
+    contents, catalogs = {}, []
+    for template, collected in ((TEMPLATE, page_messages()), (LESSON_TEMPLATE, lesson_messages())):
+        contents[template] = written(_HEADER, collected, 2)
+        for code in languages():
+            file = template.with_name(f"{code}.po")
+            contents[file] = merged(file, collected)
+            catalogs.append(file)
     problems = []
     for file, content in contents.items():
         if "check" not in arguments:
             file.write_text(content, encoding="utf-8")
         elif not file.exists() or file.read_text(encoding="utf-8") != content:
-            problems.append(f"{file.name} is not up to date: make messages")
-    for code in languages():
-        for message in read_catalog(CATALOGS / f"{code}.po")[1]:
-            problems += [f"{code}.po: {message.source!r} {problem}" for problem in message.problems()]
-    print("\n".join(problems) or f"{len(collected)} messages, complete in {', '.join(languages())}")
+            problems.append(f"{file.relative_to(PACKAGE)} is not up to date: make messages")
+    count = 0
+    for file in filter(Path.exists, catalogs):
+        messages = read_catalog(file)[1]
+        count += len(messages)
+        for message in messages:
+            where = file.relative_to(PACKAGE)
+            problems += [f"{where}: {message.source!r} {problem}" for problem in message.problems()]
+    print("\n".join(problems) or f"{count} messages, complete in {', '.join(languages())}")
     return int(bool(problems))
 
 

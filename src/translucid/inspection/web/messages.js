@@ -6,7 +6,7 @@
 const page = /** @type {any} */ (globalThis);
 const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"]; // scripts
 const TRANSLATED_ATTRIBUTES = ["aria-label", "title", "placeholder", "data-label"];
-const NOT_TRANSLATED = "script, style, noscript, kbd, code, [translate=no]";
+const NOT_TRANSLATED = "script, style, noscript, kbd, code, math, [translate=no]";
 const CONTEXT_END = "\u0004"; // between the context of a text and the text, in catalogs
 const STORAGE_KEY = "translucid.language";
 const { language = "en", forms = "", messages = {} } = page.pageCatalog ?? {};

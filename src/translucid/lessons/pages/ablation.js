@@ -2,12 +2,13 @@
 import { el, svg } from "./dom.js";
 import { formatNumber } from "./formatting.js";
 import { maxAbs } from "./linear_algebra.js";
+import { gettext } from "./messages.js";
 import { cellPicker, drawingWidth, hint, liveRegion, slider } from "./widgets.js";
 
 // The curves of the chart: a field of the record, a color, and a label with its height as BLEU.
 const CURVES = [
-  { field: "least", className: "c1", label: "least first", labelBleu: 55 },
-  { field: "most", className: "c2", label: "most first", labelBleu: 25 },
+  { field: "least", className: "c1", label: gettext("least first"), labelBleu: 55 },
+  { field: "most", className: "c2", label: gettext("most first"), labelBleu: 25 },
 ];
 
 export function ablationFigure(container, record) {
@@ -15,25 +16,30 @@ export function ablationFigure(container, record) {
   let selectedHead = 0; // an index into the heads of the sentence
   const table = el("div", {});
   const summary = liveRegion();
-  const count = slider("heads off, the least important first", { min: 0, max: 1, value: 0 }, () => showSeveralOff());
+  const count = slider("heads-off", gettext("heads off, the least important first"), { min: 0, max: 1, value: 0 }, () =>
+    showSeveralOff(),
+  );
   const remaining = el("p", { class: "hint" });
   const [translationWithoutOne, translationWithoutSeveral] = [
     el("p", { class: "translation" }),
     el("p", { class: "translation" }),
   ];
   container.append(
-    el("h3", {}, "One head off"),
+    el("h3", {}, gettext("One head off")),
     table,
     summary,
     translationWithoutOne,
-    el("h3", {}, "Several heads off"),
+    el("h3", {}, gettext("Several heads off")),
     count.node,
     translationWithoutSeveral,
     remaining,
-    el("h3", {}, "BLEU with fewer and fewer heads"),
+    el("h3", {}, gettext("BLEU with fewer and fewer heads")),
     bleuChart(record.chart, drawingWidth(container)),
     hint(
-      `${record.held_out} held-out sentences. The more log-probability the references lose without a head, the more important it is.`,
+      gettext(
+        "{count} held-out sentences. The more log-probability the references lose without a head, the more important it is.",
+        { count: record.held_out },
+      ),
     ),
   );
   return showSentence;
@@ -52,12 +58,12 @@ export function ablationFigure(container, record) {
   function drawTable() {
     const attentions = [...new Set(sentence.heads.map(attentionOf))];
     const mostHeads = Math.max(...attentions.map((attention) => headsOf(attention).length));
-    const columns = Array.from({ length: mostHeads }, (_, head) => `head ${head}`);
+    const columns = Array.from({ length: mostHeads }, (_, number) => gettext("head {number}", { number }));
     const maxLoss = Math.max(maxAbs(sentence.losses), 1e-9); // not 0, which can't divide
     const describeCell = (row, column) => {
       const index = headsOf(attentions[row])[column];
       const loss = sentence.losses[index];
-      const name = `${sentence.heads[index]} off: ${formatNumber(loss)} nats lost`;
+      const name = gettext("{head} off: {loss} nats lost", { head: sentence.heads[index], loss: formatNumber(loss) });
       return { text: [formatNumber(loss)], name, weight: loss / maxLoss };
     };
     const selectedAttention = attentionOf(sentence.heads[selectedHead]);
@@ -67,8 +73,12 @@ export function ablationFigure(container, record) {
       showOneOff();
     };
     table.replaceChildren(
-      cellPicker(attentions, columns, describeCell, selected, onSelect, "attention ↓"),
-      hint("The log-probability, in nats, that the translation loses without a head. Choose one to switch it off."),
+      cellPicker(attentions, columns, describeCell, selected, onSelect, `${gettext("attention")} ↓`),
+      hint(
+        gettext(
+          "The log-probability, in nats, that the translation loses without a head. Choose one to switch it off.",
+        ),
+      ),
     );
   }
 
@@ -80,16 +90,22 @@ export function ablationFigure(container, record) {
   function showOneOff() {
     const translation = sentence.alone[selectedHead];
     const isSame = translation === sentence.together[0];
-    summary.textContent = `${sentence.heads[selectedHead]} is off: ${isSame ? "the translation stays the same" : "the translation changes"}.`;
-    translationWithoutOne.textContent = translation || "(nothing)";
+    const head = sentence.heads[selectedHead];
+    summary.textContent = isSame
+      ? gettext("{head} is off: the translation stays the same.", { head })
+      : gettext("{head} is off: the translation changes.", { head });
+    translationWithoutOne.textContent = translation || gettext("(nothing)");
   }
 
   function showSeveralOff() {
     const total = sentence.heads.length;
-    translationWithoutSeveral.textContent = sentence.together[count.value] || "(nothing)";
+    translationWithoutSeveral.textContent = sentence.together[count.value] || gettext("(nothing)");
     const firstChange = sentence.together.findIndex((translation) => translation !== sentence.together[0]);
-    const change = firstChange < 0 ? "never changes" : `first changes when ${firstChange} are off`;
-    remaining.textContent = `${total - count.value} of ${total} heads are left. The translation ${change}.`;
+    const change =
+      firstChange < 0
+        ? gettext("The translation never changes.")
+        : gettext("The translation first changes when {count} are off.", { count: firstChange });
+    remaining.textContent = `${gettext("{left} of {total} heads are left.", { left: total - count.value, total })} ${change}`;
   }
 }
 
@@ -108,7 +124,7 @@ function bleuChart(rows, width) {
     class: "chart",
     viewBox: `0 0 ${width} ${height}`,
     role: "img",
-    "aria-label": "BLEU by the number of heads that are off",
+    "aria-label": gettext("BLEU by the number of heads that are off"),
   });
   for (const bleu of [0, 50, 100]) {
     drawing.append(
@@ -123,7 +139,11 @@ function bleuChart(rows, width) {
       svg("text", { class: className, x: xOf(maxOff) + 8, y: yOf(labelBleu) }, label),
     );
     for (const row of rows) {
-      const title = svg("title", {}, `${row.off} off: BLEU ${formatNumber(row[field], 1)}`);
+      const title = svg(
+        "title",
+        {},
+        gettext("{count} off: BLEU {bleu}", { count: row.off, bleu: formatNumber(row[field], 1) }),
+      );
       drawing.append(svg("circle", { class: className, cx: xOf(row.off), cy: yOf(row[field]), r: 3 }, title));
     }
   }
@@ -135,7 +155,7 @@ function bleuChart(rows, width) {
     svg(
       "text",
       { class: "muted", x: (marginLeft + xOf(maxOff)) / 2, y: height - 4, "text-anchor": "middle" },
-      "heads off",
+      gettext("heads off"),
     ),
   );
   return drawing;
@@ -149,7 +169,11 @@ export function ablationFacts({ sentences: [sentence], chart }) {
   const [least, most] = [row.least, row.most].map((bleu) => formatNumber(bleu, 1));
   return {
     sentence: sentence.text,
-    unchanged: `${unchanged} of ${total}`,
-    off: `its ${row.off} least important heads of ${total}, the demo has a BLEU of ${least}; without the ${row.off} most important ones, of ${most}`,
+    unchanged: gettext("{count} of {total}", { count: unchanged, total }),
+    off: gettext(
+      "The curves show what a model needs: without its {count} least important heads of {total}, the demo has a BLEU of {least}; " +
+        "without the {count} most important ones, of {most}.",
+      { count: row.off, total, least, most },
+    ),
   };
 }

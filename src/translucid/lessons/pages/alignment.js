@@ -2,12 +2,13 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPiece } from "./formatting.js";
 import { matrixVectorProduct, maxAbs, softmax, sum, weightedSum } from "./linear_algebra.js";
+import { gettext, pgettext } from "./messages.js";
 import { bar, choice, gridCell, gridHeader, gridRow, gridTable, hint, pieceChoice, strip } from "./widgets.js";
 
 const SCORES = [
-  { label: "dot", value: "dot" },
-  { label: "general", value: "general" },
-  { label: "additive", value: "additive" },
+  { label: pgettext("score", "dot"), value: "dot" },
+  { label: pgettext("score", "general"), value: "general" },
+  { label: pgettext("score", "additive"), value: "additive" },
 ];
 const SUBSCRIPTS = "₁₂₃";
 // The weights of the scores by hand; those of the additive score, W and U, are identity matrices.
@@ -18,15 +19,19 @@ const W = [
 const V = [1, -1];
 const NOTES = {
   dot: "",
-  general: "Here W swaps the two numbers of y.",
-  additive: "Here W h + U y is h + y, and v = (1, −1).",
+  general: gettext("Here W swaps the two numbers of y."),
+  additive: gettext("Here W h + U y is h + y, and v = (1, −1)."),
 };
 
 export function alignmentFigure(container) {
   const byHand = el("div", { class: "by-hand" });
   const byModel = el("div", {});
   // The example by hand is independent of the list of sentences, so it stands above it.
-  container.parentElement.prepend(el("h3", {}, "By hand"), byHand, el("h3", {}, "In a translation model"));
+  container.parentElement.prepend(
+    el("h3", {}, gettext("By hand")),
+    byHand,
+    el("h3", {}, gettext("In a translation model")),
+  );
   container.append(byModel);
   showScoresByHand(byHand);
   return (sentence) => showModelScores(byModel, sentence);
@@ -52,16 +57,17 @@ function showScoresByHand(container) {
     [0, 1],
     [-1, 1],
   ];
-  const kinds = choice("score", SCORES, () => draw());
+  const kinds = choice("score", gettext("score"), SCORES, () => draw());
   const result = el("div", { class: "worked-example", "aria-live": "polite" });
   const numberInput = (vector, k, name) => {
     const onInput = (event) => {
       vector[k] = Number(event.target.value);
       draw();
     };
-    const label = `${name}, number ${k + 1}`;
+    const label = gettext("{name}, number {number}", { name, number: k + 1 });
     return el("input", {
       type: "number",
+      "data-name": `${name}.${k + 1}`,
       step: 0.5,
       min: -9,
       max: 9,
@@ -134,7 +140,7 @@ function showScoresByHand(container) {
 
 function showModelScores(container, { scores }) {
   let step = 1; // the target position whose scores are shown
-  const kinds = choice("score", SCORES, () => showTranslation());
+  const kinds = choice("score-of-model", gettext("score"), SCORES, () => showTranslation());
   const pieces = el("div", {});
   const table = el("div", {});
   container.replaceChildren(kinds.node, pieces, table);
@@ -169,24 +175,33 @@ function showModelScores(container, { scores }) {
     const rows = source.map((piece, s) =>
       gridRow(
         formatPiece(piece),
-        gridCell(strip(terms[s], maximum, `${query.length} products`, (k) => describeTerm(s, k))),
+        gridCell(
+          strip(terms[s], maximum, gettext("{count} products", { count: query.length }), (k) => describeTerm(s, k)),
+        ),
         gridCell(formatNumber(sums[s]), "amount e"),
         gridCell(bar(weights[s])),
       ),
     );
     const cellMeaning = v
-      ? "Each cell is v · tanh(W h + U y) for one hidden unit"
-      : `Each cell is a product of a number of h and one of ${kind === "general" ? "W y" : "y"}`;
+      ? gettext("Each cell is v · tanh(W h + U y) for one hidden unit:")
+      : gettext("Each cell is a product of a number of h and one of {vector}:", {
+          vector: kind === "general" ? "W y" : "y",
+        });
     table.replaceChildren(
       gridTable(
         "score-table",
-        "scores",
-        gridHeader("source", `the ${query.length} products`, "sum e", "weight α"),
+        gettext("scores"),
+        gridHeader(
+          gettext("source"),
+          gettext("the {count} products", { count: query.length }),
+          gettext("sum {symbol}", { symbol: "e" }),
+          gettext("weight {symbol}", { symbol: "α" }),
+        ),
         ...rows,
       ),
       hint(
-        `${cellMeaning}: blue raises the score of this word, orange lowers it. `,
-        "Point at one to see its numbers.",
+        `${cellMeaning} `,
+        gettext("blue raises the score of this word, orange lowers it. Point at one to see its numbers."),
       ),
     );
   }

@@ -4,9 +4,11 @@
 import { el, svg } from "./dom.js";
 import { truncateToWidth } from "./elements.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { gettext, ngettext } from "./messages.js";
 import { hint, liveRegion, slider, tableHead } from "./widgets.js";
 
-const FATES = ["kept", "ended", "dropped"];
+const FATES = ["kept", "ended", "dropped"]; // classes
+const FATE_LABELS = [gettext("kept"), gettext("ended"), gettext("dropped")];
 // Sizes in pixels: from one step to the next, from one node to the one below, of a node, and beside the text in it.
 const [COLUMN_WIDTH, ROW_HEIGHT] = [140, 46];
 const [NODE_WIDTH, NODE_HEIGHT] = [116, 34];
@@ -16,18 +18,23 @@ const STEP_MILLISECONDS = 900; // of the animation
 export function beamFigure(container) {
   let sentence;
   let timer; // of the animation, while it runs
-  const formatBeam = (beam) => (beam === 1 ? "1, greedy" : String(beam));
-  const beam = slider("beam K", { min: 1, max: 5, value: 3, format: formatBeam }, () => showSearch());
-  const step = slider("step", { min: 1, max: 2, value: 2 }, () => draw());
-  const playButton = el("button", { type: "button", on: { click: onPlayClick } }, "Play");
-  const tree = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "search tree" });
+  const formatBeam = (beam) => (beam === 1 ? `1, ${gettext("greedy")}` : String(beam));
+  const beam = slider(
+    "beam-k",
+    gettext("beam {symbol}", { symbol: "K" }),
+    { min: 1, max: 5, value: 3, format: formatBeam },
+    () => showSearch(),
+  );
+  const step = slider("step", gettext("step"), { min: 1, max: 2, value: 2 }, () => draw());
+  const playButton = el("button", { type: "button", on: { click: onPlayClick } }, gettext("Play"));
+  const tree = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": gettext("search tree") });
   const summary = liveRegion();
   const results = el("div", {});
   container.append(
     el("div", { class: "controls" }, beam.node, step.node, playButton),
     tree,
     summary,
-    el("h3", {}, "Result of each beam size"),
+    el("h3", {}, gettext("Result of each beam size")),
     results,
   );
   return (newSentence) => {
@@ -59,7 +66,7 @@ export function beamFigure(container) {
     }
     step.value = 1;
     draw();
-    playButton.textContent = "Pause";
+    playButton.textContent = gettext("Pause");
     timer = setInterval(() => {
       if (step.value >= lastStep()) {
         stop();
@@ -73,7 +80,7 @@ export function beamFigure(container) {
   function stop() {
     clearInterval(timer);
     timer = undefined;
-    playButton.textContent = "Play";
+    playButton.textContent = gettext("Play");
   }
 
   // Draw the tree up to the current step, and scroll to that step or to the start.
@@ -103,12 +110,20 @@ function searchResults({ searches, alpha }, chosenBeam) {
       el("td", {}, formatNumber(search.score, 3)),
     );
   });
-  const exponent = alpha === 1 ? "" : ` to the power of ${alpha}`;
+  const divisor = `((5 + ${gettext("tokens")}) / 6)${alpha === 1 ? "" : `^${alpha}`}`;
   return [
-    el("table", { class: "data-table" }, tableHead("K", "translation", "log p", "score"), el("tbody", {}, ...rows)),
+    el(
+      "table",
+      { class: "data-table" },
+      tableHead("K", gettext("translation"), "log p", gettext("score")),
+      el("tbody", {}, ...rows),
+    ),
     hint(
-      comparison(searches[0], searches[chosenBeam - 1]),
-      ` The score is log p divided by ((5 + tokens) / 6)${exponent}, including the end token, so that longer sentences may have a lower p.`,
+      `${comparison(searches[0], searches[chosenBeam - 1])} `,
+      gettext(
+        "The score is log p divided by {divisor}, including the end token, so that longer sentences may have a lower p.",
+        { divisor },
+      ),
     ),
   ];
 }
@@ -131,7 +146,7 @@ function treeDrawing({ nodes, best }, step, lastStep, highlightsBest) {
       return svg("path", { class: `edge ${classOf(i)}`, d });
     });
   const boxes = visible.map((i) => nodeDrawing(nodes, i, topLeftOf(i), classOf(i)));
-  const label = "search tree; the text below lists the hypotheses at this step";
+  const label = gettext("search tree; the text below lists the hypotheses at this step");
   return svg("svg", { class: "search-tree", width, height, role: "img", "aria-label": label }, ...edges, ...boxes);
 }
 
@@ -147,8 +162,13 @@ function nodeDrawing(nodes, i, [x, y], className) {
   const isRoot = parent < 0;
   const probability = isRoot ? "" : formatPercent(Math.exp(logProbability - nodes[parent][2]), 1);
   const tooltip = isRoot
-    ? "start of every translation"
-    : `${formatPiece(piece)}: probability ${probability} here, log-probability of the prefix ${formatNumber(logProbability, 4)}; ${FATES[fate]}`;
+    ? gettext("start of every translation")
+    : gettext("{piece}: probability {probability} here, log-probability of the prefix {logProbability}; {fate}", {
+        piece: formatPiece(piece),
+        probability,
+        logProbability: formatNumber(logProbability, 4),
+        fate: FATE_LABELS[fate],
+      });
   return svg(
     "g",
     { class: `node ${className}`, transform: `translate(${x} ${y})` },
@@ -168,7 +188,7 @@ function nodeDrawing(nodes, i, [x, y], className) {
 function stepSummary(nodes, step) {
   const depths = depthsOf(nodes);
   const current = [...nodes.keys()].filter((i) => depths[i] === step);
-  const parts = FATES.map((name, fate) => {
+  const parts = FATE_LABELS.map((name, fate) => {
     const hypotheses = current.filter((i) => nodes[i][3] === fate);
     const texts = hypotheses.map((i) => `“${textOf(nodes, i)}” ${formatNumber(nodes[i][2])}`);
     return texts.length ? `${name}: ${texts.join(", ")}` : "";
@@ -178,12 +198,13 @@ function stepSummary(nodes, step) {
 
 // How much more probable a translation is than the greedy one.
 function comparison(greedy, search) {
-  if (search === greedy) return "A beam of one is greedy search.";
-  if (search.text === greedy.text) return "This beam finds the same translation as greedy search.";
+  if (search === greedy) return gettext("A beam of one is greedy search.");
+  if (search.text === greedy.text) return gettext("This beam finds the same translation as greedy search.");
   const gain = search.log_probability - greedy.log_probability;
   const factor = formatNumber(Math.exp(Math.abs(gain)), 1);
-  const difference = gain >= 0 ? `${factor} times as probable as` : `${factor} times less probable than`;
-  return `This beam’s translation is ${difference} the greedy one.`;
+  return gain >= 0
+    ? gettext("This beam’s translation is {factor} times as probable as the greedy one.", { factor })
+    : gettext("This beam’s translation is {factor} times less probable than the greedy one.", { factor });
 }
 
 // The number of pieces in the prefix of each node. A parent precedes its children.
@@ -224,12 +245,21 @@ function textOf(nodes, node) {
 
 // What the text says about the record.
 export function beamFacts({ candidates, differing, better, worse, gains }) {
-  const changed = `Of ${candidates} held-out sentences, a beam of 5 changes ${differing} translations`;
+  const values = { candidates, differing, better, worse };
+  const changed = gettext("Of {candidates} held-out sentences, a beam of 5 changes {differing} translations.", values);
   const gaining = gains
-    ? `The first ${gains === 1 ? "sentence is one" : `${gains} sentences are some`} of those that get better.`
+    ? ngettext(
+        "The first sentence is one of those that get better.",
+        "The first {count} sentences are some of those that get better.",
+        gains,
+      )
     : "";
   return {
-    found: `${changed}. ${gaining}`,
-    quality: `${changed}: by chrF, ${better} get better and ${worse} worse.`,
+    found: `${changed} ${gaining}`,
+    quality: gettext(
+      "Of {candidates} held-out sentences, a beam of 5 changes {differing} translations: by chrF, {better} get better and " +
+        "{worse} worse.",
+      values,
+    ),
   };
 }

@@ -1,6 +1,7 @@
 // The choices below a question: they check themselves, and the browser remembers which lessons were answered.
 
 import { el } from "./dom.js";
+import { gettext } from "./messages.js";
 
 const KEY = "translucid-lessons"; // an array of the names of lessons
 
@@ -14,7 +15,7 @@ export function showChoices(lesson) {
       const button = el("button", { type: "button", "aria-pressed": "false" }, ...item.childNodes);
       button.addEventListener("click", () => {
         for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
-        result.textContent = isRight ? "Right." : "No. Try it in the figure, then choose again.";
+        result.textContent = isRight ? gettext("Right.") : gettext("No. Try it in the figure, then choose again.");
         if (!isRight) return;
         remember(lesson);
         if (answer instanceof HTMLDetailsElement) answer.open = true;
@@ -31,7 +32,7 @@ export function markAnswered() {
   const lessons = answered();
   for (const link of document.querySelectorAll(".lessons a")) {
     const name = (link.getAttribute("href") ?? "").replace(".html", "");
-    if (lessons.includes(name)) link.append(" ", el("span", { class: "answered" }, "✓ answered"));
+    if (lessons.includes(name)) link.append(" ", el("span", { class: "answered" }, `✓ ${gettext("answered")}`));
   }
 }
 

@@ -2,10 +2,16 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPercent } from "./formatting.js";
 import { showGraph } from "./graph.js";
+import { filled, gettext } from "./messages.js";
 import { hint, tableHead } from "./widgets.js";
 import { diffWords, markWords } from "./word_diff.js";
 
-const KINDS = { token: "tokens", position: "positions", feature: "features", error: "errors of the transcoders" };
+const KINDS = {
+  token: gettext("tokens"),
+  position: gettext("positions"),
+  feature: gettext("features"),
+  error: gettext("errors of the transcoders"),
+};
 
 export function circuitFigure(container) {
   const translation = el("p", { class: "translation" });
@@ -15,9 +21,9 @@ export function circuitFigure(container) {
   container.append(
     translation,
     graph,
-    el("h3", {}, "The sum that reaches the logit"),
+    el("h3", {}, gettext("The sum that reaches the logit")),
     sum,
-    el("h3", {}, "Without the strongest features"),
+    el("h3", {}, gettext("Without the strongest features")),
     off,
   );
   return showSentence;
@@ -31,8 +37,8 @@ export function circuitFigure(container) {
     showGraph(graph, sentence.graph, {
       chosen: strongestFeature(sentence)?.name,
       actions: [
-        { label: "Switch it off here", run: (node, output) => showWithout(sentence, node, output) },
-        { label: "Switch it off everywhere", run: (node, output) => showEverywhere(sentence, node, output) },
+        { label: gettext("Switch it off here"), run: (node, output) => showWithout(sentence, node, output) },
+        { label: gettext("Switch it off everywhere"), run: (node, output) => showEverywhere(sentence, node, output) },
       ],
     });
     sum.replaceChildren(...sumTable(sentence.graph));
@@ -49,10 +55,19 @@ function strongestFeature({ graph, without }) {
 function showWithout({ graph, without }, node, output) {
   const { changed, piece, logit } = without.find((result) => graph.nodes[result.node] === node);
   const written = changed
-    ? `the model writes “${plainPiece(piece)}…” instead`
-    : `the model still writes “${graph.word}”`;
-  const figures = `the logit changes from ${formatNumber(graph.logit)} to ${formatNumber(logit)}, and the sum predicts ${formatNumber(graph.logit - node.total)}`;
-  output.replaceChildren(el("p", {}, `Without ${node.name} at ${plainPiece(node.token)}: ${written}; ${figures}.`));
+    ? gettext("Without {feature} at {piece}, the model writes “{written}…” instead.")
+    : gettext("Without {feature} at {piece}, the model still writes “{written}”.");
+  const figures = gettext("The logit changes from {from} to {to}, and the sum predicts {sum}.", {
+    from: formatNumber(graph.logit),
+    to: formatNumber(logit),
+    sum: formatNumber(graph.logit - node.total),
+  });
+  const values = {
+    feature: node.name,
+    piece: plainPiece(node.token),
+    written: changed ? plainPiece(piece) : graph.word,
+  };
+  output.replaceChildren(el("p", {}, `${filled(written, values)} ${figures}`));
 }
 
 // The translation without a feature at all positions, as recorded.
@@ -60,31 +75,37 @@ function showEverywhere({ graph, translation, without }, node, output) {
   const { everywhere } = without.find((result) => graph.nodes[result.node] === node);
   const words = everywhere.split(/\s+/);
   const [differing] = diffWords(words, translation.split(/\s+/));
-  const note = everywhere === translation ? " (the same)" : "";
-  output.replaceChildren(el("p", {}, `With ${node.name} off everywhere: `, ...markWords(words, differing), note));
+  const note = everywhere === translation ? ` ${gettext("(the same)")}` : "";
+  const label = gettext("With {feature} off everywhere:", { feature: node.name });
+  output.replaceChildren(el("p", {}, `${label} `, ...markWords(words, differing), note));
 }
 
 // The direct effects of all nodes by kind, and what they sum to.
 function sumTable({ by_kind, bias, logit, nodes, count, remainder }) {
   const parts = Object.entries(KINDS).map(([kind, name]) => [name, by_kind[kind] ?? 0]);
-  parts.push(["biases", bias]);
+  parts.push([gettext("biases"), bias]);
   let total = 0;
   const rows = parts.map(([name, effect]) => {
     total += effect;
     return row(name, effect, total);
   });
-  const result = row("the logit", logit, logit);
+  const result = row(gettext("the logit"), logit, logit);
   result.classList.add("chosen");
   const shown = logit - bias - remainder;
   return [
     el(
       "table",
       { class: "data-table sum-table" },
-      tableHead("part", "effect", "sum"),
+      tableHead(gettext("part"), gettext("effect"), gettext("sum")),
       el("tbody", {}, ...rows, result),
     ),
     hint(
-      `The ${nodes.length} nodes of the graph add ${formatNumber(shown)} of this directly, the other ${count - nodes.length} add ${formatNumber(remainder)}.`,
+      gettext("The {count} nodes of the graph add {effect} of this directly, the other {others} add {rest}.", {
+        count: nodes.length,
+        effect: formatNumber(shown),
+        others: count - nodes.length,
+        rest: formatNumber(remainder),
+      }),
     ),
   ];
 
@@ -101,16 +122,17 @@ function sumTable({ by_kind, bias, logit, nodes, count, remainder }) {
 
 // The logit without the strongest features together, beside what the sum predicts and beside other features.
 function comparison({ word, faithfulness }) {
-  if (!faithfulness) return [hint("The graph has no features.")];
+  if (!faithfulness) return [hint(gettext("The graph has no features."))];
   const { features, logit, top, random, strongest, predicted, draws } = faithfulness;
   const count = features.length;
-  const writes = (changed) => (changed ? "another word" : word);
+  const writes = (changed) => (changed ? gettext("another word") : word);
+  const anotherIn = gettext("another word in {share}", { share: formatPercent(random.changed) });
   const rows = [
-    ["nothing is off", logit, word],
-    [`the ${count} strongest, attention held`, predicted, "–"],
-    [`the ${count} strongest, in the model`, top.logit, writes(top.changed)],
-    [`${count} random ones, mean of ${draws} draws`, random.logit, `another word in ${formatPercent(random.changed)}`],
-    [`the ${count} most active ones`, strongest.logit, writes(strongest.changed)],
+    [gettext("nothing is off"), logit, word],
+    [gettext("the {count} strongest, attention held", { count }), predicted, "–"],
+    [gettext("the {count} strongest, in the model", { count }), top.logit, writes(top.changed)],
+    [gettext("{count} random ones, mean of {draws} draws", { count, draws }), random.logit, anotherIn],
+    [gettext("the {count} most active ones", { count }), strongest.logit, writes(strongest.changed)],
   ].map(([name, value, written]) =>
     el(
       "tr",
@@ -121,8 +143,17 @@ function comparison({ word, faithfulness }) {
     ),
   );
   return [
-    el("table", { class: "data-table" }, tableHead("off", "the model writes", "logit"), el("tbody", {}, ...rows)),
-    hint(`Strongest by their effect through all paths: ${features.join(", ")} (feature @ position).`),
+    el(
+      "table",
+      { class: "data-table" },
+      tableHead(gettext("off"), gettext("the model writes"), "logit"),
+      el("tbody", {}, ...rows),
+    ),
+    hint(
+      gettext("Strongest by their effect through all paths: {features} (feature @ position).", {
+        features: features.join(", "),
+      }),
+    ),
   ];
 }
 
@@ -138,17 +169,33 @@ export function circuitFacts({ sentences }) {
   const changed = graphs.filter((other) => other.faithfulness.top.changed).length;
   const unexplained = logit - (by_kind.feature ?? 0);
   const facts = {
-    changed: `Without the strongest features of its graph, the word changes in ${changed} of ${graphs.length} sentences here.`,
-    unexplained: `Of the logit of “${word}”, ${formatPercent(unexplained / logit)} comes directly from tokens, positions, errors and biases.`,
+    changed: gettext(
+      "Without the strongest features of its graph, the word changes in {changed} of {count} sentences here.",
+      { changed, count: graphs.length },
+    ),
+    unexplained: gettext(
+      "Of the logit of “{word}”, {share} comes directly from tokens, positions, errors and biases.",
+      { word, share: formatPercent(unexplained / logit) },
+    ),
   };
   if (!faithfulness) {
-    return { ...facts, question: "The graph has no features. Where does the logit come from?", answer: "" };
+    return { ...facts, question: gettext("The graph has no features. Where does the logit come from?"), answer: "" };
   }
   const { features, top, predicted } = faithfulness;
-  const written = top.changed ? "The model writes another word" : `The model still writes “${word}”`;
+  const written = top.changed
+    ? gettext("The model writes another word.")
+    : gettext("The model still writes “{word}”.", { word });
+  const figures = gettext("The logit goes from {from} to {to}; with attention held, it would be {predicted}.", {
+    from: formatNumber(logit),
+    to: formatNumber(top.logit),
+    predicted: formatNumber(predicted),
+  });
   return {
     ...facts,
-    question: `The ${features.length} strongest features of the graph of “${word}” are switched off together. Does the model write another word?`,
-    answer: `${written}. The logit goes from ${formatNumber(logit)} to ${formatNumber(top.logit)}; with attention held, it would be ${formatNumber(predicted)}.`,
+    question: gettext(
+      "The {count} strongest features of the graph of “{word}” are switched off together. Does the model write another word?",
+      { count: features.length, word },
+    ),
+    answer: `${written} ${figures}`,
   };
 }

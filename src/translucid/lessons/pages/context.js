@@ -1,11 +1,17 @@
 // Lesson 13: the translation of a sentence with or without the previous sentence.
 import { el } from "./dom.js";
 import { formatNumber } from "./formatting.js";
+import { filled, gettext } from "./messages.js";
 import { hint, liveRegion, tableHead } from "./widgets.js";
 
 export function contextFigure(container) {
   let sentence;
-  const checkbox = el("input", { type: "checkbox", checked: true, on: { change: () => draw() } });
+  const checkbox = el("input", {
+    type: "checkbox",
+    "data-name": "previous-sentence",
+    checked: true,
+    on: { change: () => draw() },
+  });
   const previousSentence = el("span", {});
   const translation = el("p", { class: "translation" });
   const summary = liveRegion();
@@ -14,7 +20,7 @@ export function contextFigure(container) {
     el(
       "fieldset",
       { class: "choice" },
-      el("legend", {}, "previous sentence"),
+      el("legend", {}, gettext("previous sentence")),
       el("label", {}, checkbox, previousSentence),
     ),
     translation,
@@ -38,7 +44,7 @@ export function contextFigure(container) {
     translation.replaceChildren(el("span", { class: "label" }, `${sentence.sentence} → `), ...highlighted);
     summary.textContent =
       first === second
-        ? "The translation is the same with the previous sentence and without it."
+        ? gettext("The translation is the same with the previous sentence and without it.")
         : oddsSummary(first, second, sentence.log_odds[selected]);
     const sources = [`${sentence.before} ‖ ${sentence.sentence}`, sentence.sentence];
     const rows = sources.map((source, i) =>
@@ -51,9 +57,15 @@ export function contextFigure(container) {
       ),
     );
     table.replaceChildren(
-      el("table", { class: "data-table" }, tableHead("the model reads", "translation", "L"), el("tbody", {}, ...rows)),
+      el(
+        "table",
+        { class: "data-table" },
+        tableHead(gettext("the model reads"), gettext("translation"), "L"),
+        el("tbody", {}, ...rows),
+      ),
       hint(
-        `L = log p(${first}) − log p(${second}). Words that differ from the translation with the previous sentence are bold.`,
+        `L = log p(${first}) − log p(${second}). `,
+        gettext("Words that differ from the translation with the previous sentence are bold."),
       ),
     );
   }
@@ -62,7 +74,7 @@ export function contextFigure(container) {
 function oddsSummary(first, second, logOdds) {
   const [likelier, other] = logOdds < 0 ? [second, first] : [first, second];
   const ratio = formatNumber(Math.exp(Math.abs(logOdds)), 1);
-  return `“${likelier}” is ${ratio} times as probable as “${other}”.`;
+  return gettext("“{likelier}” is {ratio} times as probable as “{other}”.", { likelier, ratio, other });
 }
 
 // The words of a text; those that differ from the word at the same position of a reference are bold.
@@ -80,9 +92,15 @@ export function contextFacts({ sentences }) {
   const change = ({ log_odds: [withSentence, without] }) => Math.abs(withSentence - without);
   const [first, ...rest] = same.length ? same : sentences;
   const shown = rest.reduce((a, b) => (change(b) > change(a) ? b : a), first);
-  const effect = same.length ? "stays the same" : "changes";
+  const question = same.length
+    ? gettext(
+        "After “{before}”, the translation of “{sentence}” stays the same when that sentence is off. Has the model read it?",
+      )
+    : gettext(
+        "After “{before}”, the translation of “{sentence}” changes when that sentence is off. Has the model read it?",
+      );
   return {
-    question: `After “${shown.before}”, the translation of “${shown.sentence}” ${effect} when that sentence is off. Has the model read it?`,
+    question: filled(question, { before: shown.before, sentence: shown.sentence }),
     with: formatNumber(shown.log_odds[0]),
     without: formatNumber(shown.log_odds[1]),
   };

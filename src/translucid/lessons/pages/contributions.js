@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { argmax, sum } from "./linear_algebra.js";
+import { gettext } from "./messages.js";
 import { ATTENTION_VERBS, CONTRIBUTION_VERBS, showRibbons } from "./ribbons.js";
 import {
   bar,
@@ -24,22 +25,22 @@ const DIRECTIONS = [
   [0, 1],
 ];
 const MEASURES = [
-  { label: "weights", value: "weights" },
-  { label: "norms", value: "norms" },
-  { label: "contributions", value: "contributions" },
+  { label: gettext("weights"), value: "weights" },
+  { label: gettext("norms"), value: "norms" },
+  { label: gettext("contributions"), value: "contributions" },
 ];
 
 export function contributionsFigure(container) {
   let sentence;
   let step = 2; // the target position whose sources are listed
-  const measure = choice("measure", MEASURES, () => draw());
+  const measure = choice("measure", gettext("measure"), MEASURES, () => draw());
   const ribbons = el("div", { class: "inspector" });
   const pieces = el("div", {});
   const table = el("div", {});
   container.append(
-    el("h3", {}, "By hand: one sublayer, two words"),
+    el("h3", {}, gettext("By hand: one sublayer, two words")),
     ...exampleByHand(),
-    el("h3", {}, "The translation model"),
+    el("h3", {}, gettext("The translation model")),
     measure.node,
     ribbons,
     pieces,
@@ -89,12 +90,26 @@ export function contributionsFigure(container) {
     const prefixRows = sentence.fed
       .slice(0, step + 1)
       .map((piece, s) => measureRow(formatPrefixPiece(piece), [null, null, sentence.prefix[step][s]]));
-    const header = gridHeader("from", "weight", "norm", "contribution");
+    const header = gridHeader(gettext("from"), gettext("weight"), gettext("norm"), gettext("contribution"));
     const fromSource = sum(sentence.contributions[step]);
     table.replaceChildren(
-      gridTable("contribution-table of-model", "where the piece comes from", header, ...sourceRows, ...prefixRows),
+      gridTable(
+        "contribution-table of-model",
+        gettext("where the piece comes from"),
+        header,
+        ...sourceRows,
+        ...prefixRows,
+      ),
       hint(
-        `${formatPercent(fromSource)} of “${formatPiece(sentence.target[step])}” comes from the source and ${formatPercent(1 - fromSource)} from the target prefix, whose pieces are in ‹›. Weights and norms are of the cross-attention alone, averaged over layers.`,
+        gettext(
+          "{source} of “{piece}” comes from the source and {prefix} from the target prefix, whose pieces are in ‹›. Weights and " +
+            "norms are of the cross-attention alone, averaged over layers.",
+          {
+            source: formatPercent(fromSource),
+            piece: formatPiece(sentence.target[step]),
+            prefix: formatPercent(1 - fromSource),
+          },
+        ),
       ),
     );
   }
@@ -103,15 +118,16 @@ export function contributionsFigure(container) {
 // The sublayer by hand: sliders, a table and a summary.
 function exampleByHand() {
   const weight = slider(
-    "weight α₁",
+    "weight",
+    gettext("weight {symbol}", { symbol: "α₁" }),
     { min: 0, max: 1, step: 0.05, value: 0.8, format: (alpha) => formatNumber(alpha) },
     () => draw(),
   );
-  const lengthSlider = (vector, value) => {
+  const lengthSlider = (linkName, vector, value) => {
     const range = { min: 0, max: 4, step: 0.5, value, format: (length) => formatNumber(length, 1) };
-    return slider(`length of ${vector}`, range, () => draw());
+    return slider(linkName, gettext("length of {vector}", { vector }), range, () => draw());
   };
-  const lengths = [lengthSlider("T(x₁)", 0.5), lengthSlider("T(x₂)", 4)];
+  const lengths = [lengthSlider("length-1", "T(x₁)", 0.5), lengthSlider("length-2", "T(x₂)", 4)];
   const table = el("div", { class: "by-hand" });
   const summary = liveRegion();
   draw();
@@ -122,7 +138,7 @@ function exampleByHand() {
     const inputs = DIRECTIONS.map((direction, i) => direction.map((x) => alphas[i] * lengths[i].value * x));
     const terms = [RESIDUAL, ...inputs];
     const shares = contributionShares(terms);
-    const names = ["residual", "α₁ T(x₁)", "α₂ T(x₂)"];
+    const names = [gettext("residual"), "α₁ T(x₁)", "α₂ T(x₂)"];
     const rows = terms.map((term, i) =>
       gridRow(
         names[i],
@@ -134,15 +150,18 @@ function exampleByHand() {
     table.replaceChildren(
       gridTable(
         "contribution-table",
-        "one sublayer by hand",
-        gridHeader("term", "weight", "length", "contribution"),
+        gettext("one sublayer by hand"),
+        gridHeader(gettext("term"), gettext("weight"), gettext("length"), gettext("contribution")),
         ...rows,
       ),
     );
     summary.textContent =
       shares[1] < shares[2] && alphas[0] > alphas[1]
-        ? "Word 1 has the larger weight, and word 2 contributes more."
-        : `Word 1 has ${formatPercent(alphas[0])} of the weight and contributes ${formatPercent(shares[1])}.`;
+        ? gettext("Word 1 has the larger weight, and word 2 contributes more.")
+        : gettext("Word 1 has {weight} of the weight and contributes {contribution}.", {
+            weight: formatPercent(alphas[0]),
+            contribution: formatPercent(shares[1]),
+          });
   }
 }
 
@@ -184,6 +203,10 @@ export function contributionsFacts({ sentences }) {
   const [weight, contribution] = [describe(sentence.weights[step]), describe(sentence.contributions[step])];
   const word = formatPiece(sentence.target[step]);
   return {
-    question: `For “${word}” in “${sentence.text}”, the largest weight is that of ${weight}, and the largest contribution that of ${contribution}. Which of the two measures is right?`,
+    question: gettext(
+      "For “{word}” in “{sentence}”, the largest weight is that of {weight}, and the largest contribution that of {contribution}. " +
+        "Which of the two measures is right?",
+      { word, sentence: sentence.text, weight, contribution },
+    ),
   };
 }

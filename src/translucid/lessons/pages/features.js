@@ -1,7 +1,8 @@
 // Lesson 15: the features of a sentence, what is known of one of them, and the translation when it is scaled.
 import { el } from "./dom.js";
 import { cardParts } from "./feature_card.js";
-import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { formatNumber, formatPercent, formatPiece, layerName } from "./formatting.js";
+import { filled, gettext } from "./messages.js";
 import {
   bar,
   cellPicker,
@@ -17,20 +18,20 @@ import {
 import { diffWords, markWords } from "./word_diff.js";
 
 const SIDES = [
-  { label: "translation, decoder", value: "target" },
-  { label: "source, encoder", value: "source" },
+  { label: gettext("translation, decoder"), value: "target" },
+  { label: gettext("source, encoder"), value: "source" },
 ];
 const UNITS = {
-  always: "saying yes always",
-  neuron: "best neuron",
-  feature: "best feature",
-  probe: "probe on the state",
+  always: gettext("saying yes always"),
+  neuron: gettext("best neuron"),
+  feature: gettext("best feature"),
+  probe: gettext("probe on the state"),
 };
 const CLOSE = 0.9; // the cosine from which a feature reads what a neuron reads
 
 export function featuresFigure(container) {
   let sentence;
-  const sides = choice("features of", SIDES, showSide);
+  const sides = choice("features-of", gettext("features of"), SIDES, showSide);
   const table = el("div", {});
   const name = el("h3", {});
   const sliders = el("div", { class: "controls" });
@@ -52,7 +53,11 @@ export function featuresFigure(container) {
     const describeCell = (row, column) => {
       const { card, values } = features[column];
       const text = values[row] ? formatNumber(values[row], 1) : "";
-      const name = `${card.name} at ${formatPiece(tokens[row])}: ${text || "not active"}`;
+      const name = gettext("{feature} at {piece}: {value}", {
+        feature: card.name,
+        piece: formatPiece(tokens[row]),
+        value: text || gettext("not active"),
+      });
       return { text: [text], name, weight: values[row] / largest };
     };
     const names = features.map(({ card }) => columnName(card.name));
@@ -63,11 +68,18 @@ export function featuresFigure(container) {
     const selected = [values.indexOf(Math.max(...values)), first];
     const numbers = changing.map(({ card }) => card.name.split(".").at(-1));
     const effect = changing.length
-      ? `The translation changes with other strengths of ${numbers.join(", ")}`
-      : "No other strength changes the translation";
+      ? gettext("The translation changes with other strengths of {features}.", { features: numbers.join(", ") })
+      : gettext("No other strength changes the translation.");
     table.replaceChildren(
-      cellPicker(tokens.map(formatPiece), names, describeCell, selected, onSelect, "token ↓ feature →"),
-      hint(`The numbers are the values of features. Choose one. ${effect}.`),
+      cellPicker(
+        tokens.map(formatPiece),
+        names,
+        describeCell,
+        selected,
+        onSelect,
+        `${gettext("token")} ↓ ${gettext("feature")} →`,
+      ),
+      hint(`${gettext("The numbers are the values of features. Choose one.")} ${effect}`),
     );
     showFeature(features[first]);
   }
@@ -78,11 +90,12 @@ export function featuresFigure(container) {
     name.textContent = feature.card.name;
     const strength = slider(
       "strength",
+      gettext("strength"),
       {
         min: 0,
         max: all.length - 1,
         value: all.indexOf(1),
-        format: (i) => (all[i] === 0 ? "off" : `${all[i]} ×`),
+        format: (i) => (all[i] === 0 ? gettext("off") : `${all[i]} ×`),
       },
       (i) => showTranslation(feature, all[i]),
     );
@@ -98,13 +111,15 @@ export function featuresFigure(container) {
     const words = text.split(/\s+/);
     const [differing] = diffWords(words, sentence.translation.split(/\s+/));
     const label = el("span", { class: "label" }, `${sentence.text} → `);
-    translation.replaceChildren(label, ...(text.trim() ? markWords(words, differing) : ["(empty)"]));
+    translation.replaceChildren(label, ...(text.trim() ? markWords(words, differing) : [gettext("(empty)")]));
     const isSame = text === sentence.translation;
-    const action = factor === 0 ? "off" : `${factor} times as strong`;
+    const action =
+      factor === 0 ? gettext("The feature is off:") : gettext("The feature is {factor} times as strong:", { factor });
+    const effect = isSame ? gettext("the translation stays the same.") : gettext("the translation changes.");
     summary.textContent =
       factor === 1
-        ? "The feature as it is. Move the slider to change it at every position."
-        : `The feature is ${action}: the translation ${isSame ? "stays the same" : "changes"}.`;
+        ? gettext("The feature as it is. Move the slider to change it at every position.")
+        : `${action} ${effect}`;
   }
 }
 
@@ -112,21 +127,31 @@ export function featuresFigure(container) {
 function unitRows({ card, units, neuron }) {
   const [side, layer] = card.name.split(".");
   const closest = hint(
-    `It reads a direction whose cosine with that of neuron ${neuron.number} of ${side}.${layer} is ${formatNumber(neuron.reads)}; what both write has the cosine ${formatNumber(neuron.writes)}.`,
+    gettext(
+      "It reads a direction whose cosine with that of neuron {number} of {layer} is {reads}; what both write has the cosine {writes}.",
+      {
+        number: neuron.number,
+        layer: `${side}.${layer}`,
+        reads: formatNumber(neuron.reads),
+        writes: formatNumber(neuron.writes),
+      },
+    ),
   );
-  if (!units) return [hint("No label of the phrasebook is clear enough for this feature."), closest];
+  if (!units) return [hint(gettext("No label of the phrasebook is clear enough for this feature.")), closest];
   const { label, value } = card.meaning;
   const rows = Object.entries(UNITS).map(([kind, text]) => gridRow(text, gridCell(bar(units[kind]))));
-  const title = `F1 for “${label} ${value}”`;
+  const title = gettext("F1 for “{label}”", { label: `${label} ${value}` });
   const isBest = units.best === card.name;
-  const note = isBest ? "The best feature is this one." : `The best feature is ${units.best}.`;
-  return [gridTable("unit-table", title, gridHeader("unit", title), ...rows), hint(note), closest];
+  const note = isBest
+    ? gettext("The best feature is this one.")
+    : gettext("The best feature is {feature}.", { feature: units.best });
+  return [gridTable("unit-table", title, gridHeader(gettext("unit"), title), ...rows), hint(note), closest];
 }
 
 // The name of a feature with its layer in a line of its own.
 function columnName(name) {
   const [, layer, , number] = name.split(".");
-  return el("span", {}, el("small", {}, `layer ${layer}`), number);
+  return el("span", {}, el("small", {}, layerName(layer)), number);
 }
 
 // What the text says about the record: a feature with a label, and how much neurons tell of the same.
@@ -139,22 +164,44 @@ export function featuresFacts({ sentences }) {
     sides.flatMap(({ features }) => features.flatMap((feature) => feature.steered.map((text) => text !== translation))),
   );
   const changed = steered.filter(Boolean).length;
-  const closeness = `${close} of the ${all.length} features in the figure read a direction whose cosine with that of a neuron is at least ${CLOSE}.`;
-  const changes = `In the figure, ${formatPercent(changed / steered.length)} of the changed strengths change the translation.`;
+  const closeness = gettext(
+    "{count} of the {total} features in the figure read a direction whose cosine with that of a neuron is at least {close}.",
+    { count: close, total: all.length, close: formatNumber(CLOSE, 1) },
+  );
+  const changes = gettext("In the figure, {share} of the changed strengths change the translation.", {
+    share: formatPercent(changed / steered.length),
+  });
   const facts = { active, width, closeness, changes };
   if (!labeled) {
     return {
       ...facts,
-      question: "No feature of these sentences has a label. Do its strongest contexts tell what it means?",
-      answer: "They show when it is active, not what it is for.",
+      question: gettext("No feature of these sentences has a label. Do its strongest contexts tell what it means?"),
+      answer: gettext("They show when it is active, not what it is for."),
     };
   }
   const { card, units } = labeled;
-  const meaning = `“${card.meaning.label} ${card.meaning.value}”`;
-  const comparison = means.feature > means.neuron + 0.02 ? "more than" : "no more than";
+  const label = `${card.meaning.label} ${card.meaning.value}`;
+  const best = gettext("The best feature for “{label}” has an F1 of {feature}, the best neuron {neuron}.", {
+    label,
+    feature: formatNumber(units.feature),
+    neuron: formatNumber(units.neuron),
+  });
+  const comparison =
+    means.feature > means.neuron + 0.02
+      ? gettext("Over all labels, features tell more than neurons: the mean F1 of the best is {feature} and {neuron}.")
+      : gettext(
+          "Over all labels, features tell no more than neurons: the mean F1 of the best is {feature} and {neuron}.",
+        );
+  const ofBest = filled(comparison, { feature: formatNumber(means.feature), neuron: formatNumber(means.neuron) });
+  const ofProbe = gettext("A linear probe has {probe}: the states know the labels, spread over many units.", {
+    probe: formatNumber(means.probe),
+  });
   return {
     ...facts,
-    question: `${card.name} stands for ${meaning}. Has the dictionary found what no neuron tells?`,
-    answer: `The best feature for ${meaning} has an F1 of ${formatNumber(units.feature)}, the best neuron ${formatNumber(units.neuron)}. Over all labels, features tell ${comparison} neurons: the mean F1 of the best is ${formatNumber(means.feature)} and ${formatNumber(means.neuron)}. A linear probe has ${formatNumber(means.probe)}: the states know the labels, spread over many units.`,
+    question: gettext("{feature} stands for “{label}”. Has the dictionary found what no neuron tells?", {
+      feature: card.name,
+      label,
+    }),
+    answer: `${best} ${ofBest} ${ofProbe}`,
   };
 }

@@ -3,20 +3,21 @@
 import { el, svg } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { sum } from "./linear_algebra.js";
+import { gettext } from "./messages.js";
 import { ATTENTION_VERBS, showRibbons } from "./ribbons.js";
 import { choice, gridCell, gridHeader, gridRow, gridTable, hint } from "./widgets.js";
 
 const ATTENTIONS = [
-  { label: "translation to source", value: ["decoder", "cross"] },
-  { label: "source to itself", value: ["encoder", "self"] },
-  { label: "translation to itself", value: ["decoder", "self"] },
+  { label: gettext("translation to source"), value: ["decoder", "cross"] },
+  { label: gettext("source to itself"), value: ["encoder", "self"] },
+  { label: gettext("translation to itself"), value: ["decoder", "self"] },
 ];
 const MIN_PROBABILITY = 1e-4; // recorded probabilities have four digits, and some are 0
 
 export function headsFigure(container) {
   let sentence;
   let selected = 0; // an index into headsOfAttention()
-  const attentions = choice("attention", ATTENTIONS, () => {
+  const attentions = choice("attention", gettext("attention"), ATTENTIONS, () => {
     selected = 0;
     drawThumbnails();
     drawHead();
@@ -24,7 +25,7 @@ export function headsFigure(container) {
   const thumbnails = el("div", {});
   const ribbons = el("div", { class: "inspector" });
   const ablation = el("div", {});
-  container.append(attentions.node, thumbnails, ribbons, el("h3", {}, "Without this head"), ablation);
+  container.append(attentions.node, thumbnails, ribbons, el("h3", {}, gettext("Without this head")), ablation);
   return (newSentence) => {
     sentence = newSentence;
     drawThumbnails();
@@ -46,13 +47,14 @@ export function headsFigure(container) {
     const options = heads.map(({ layer, head, weights }, i) => ({
       label: thumbnail(weights),
       value: i,
-      title: `layer ${layer}, head ${head}`,
+      title: gettext("layer {layer}, head {head}", { layer, head }),
     }));
     const onChange = (index) => {
       selected = index;
       drawHead();
     };
-    const { node } = choice("all heads", options, onChange, { selectedIndex: selected, className: "thumbnails" });
+    const layout = { selectedIndex: selected, className: "thumbnails" };
+    const { node } = choice("all-heads", gettext("all heads"), options, onChange, layout);
     node.querySelectorAll("label").forEach((label, i) => {
       label.append(el("small", {}, `${heads[i].layer}.${heads[i].head}`));
     });
@@ -100,12 +102,16 @@ function ablationResults({ target, probabilities }, withoutHead) {
   return [
     gridTable(
       "ablation-table",
-      "probabilities without this head",
-      gridHeader("piece", "all heads", "without this head"),
+      gettext("probabilities without this head"),
+      gridHeader(gettext("piece"), gettext("all heads"), gettext("without this head")),
       ...rows,
     ),
     hint(
-      `Forced decoding of the same translation with this head's context set to 0. The translation loses ${formatNumber(logProbabilityLost(probabilities, withoutHead))} nats of log-probability.`,
+      gettext(
+        "Forced decoding of the same translation with this head’s context set to 0. The translation loses {loss} nats of " +
+          "log-probability.",
+        { loss: formatNumber(logProbabilityLost(probabilities, withoutHead)) },
+      ),
     ),
   ];
 }
@@ -131,6 +137,9 @@ export function headsFacts({ sentences: [sentence] }) {
   return {
     heads: String(Object.values(sentence.maps)[0].length),
     sentence: sentence.text,
-    most: `${most.name}, without which the translation loses ${formatNumber(most.loss)} nats`,
+    most: gettext("{head}, without which the translation loses {loss} nats", {
+      head: most.name,
+      loss: formatNumber(most.loss),
+    }),
   };
 }

@@ -1,7 +1,8 @@
 // Lesson 9: what each layer of the decoder predicts, and what the decoder writes from each layer of the encoder.
 import { el } from "./dom.js";
-import { formatPercent, formatPiece } from "./formatting.js";
+import { formatPercent, formatPiece, joinedTexts, layerName } from "./formatting.js";
 import { sum } from "./linear_algebra.js";
+import { filled, formatNumber, gettext } from "./messages.js";
 import { bar, cellPicker, gridCell, gridRow, gridTable, hint, liveRegion, tableHead } from "./widgets.js";
 
 export function layersFigure(container, record) {
@@ -15,9 +16,9 @@ export function layersFigure(container, record) {
     predictions,
     summary,
     topPieces,
-    el("h3", {}, "The encoder’s layers"),
+    el("h3", {}, gettext("The encoder’s layers")),
     encoderTranslations,
-    el("h3", {}, "Where pieces are decided"),
+    el("h3", {}, gettext("Where pieces are decided")),
     hint(decidedSummary(record)),
   );
   return showSentence;
@@ -36,10 +37,14 @@ export function layersFigure(container, record) {
       drawSelected();
     };
     const pieces = sentence.target.map(formatPiece);
+    const corner = `${gettext("written")} ↓ ${gettext("layer")} →`;
     predictions.replaceChildren(
-      cellPicker(pieces, sentence.layers.map(layerName), describeCell, selected, onSelect, "written ↓ layer →"),
+      cellPicker(pieces, sentence.layers.map(layerName), describeCell, selected, onSelect, corner),
       hint(
-        "In each cell: the piece that the layer predicts, and its probability. ✓: from this layer on, it is the piece that was written. Choose a cell.",
+        gettext(
+          "In each cell: the piece that the layer predicts, and its probability. ✓: from this layer on, it is the piece that was " +
+            "written. Choose a cell.",
+        ),
       ),
     );
   }
@@ -50,7 +55,12 @@ export function layersFigure(container, record) {
     const isDeciding = decidingLayer(position) === layer;
     return {
       text: [piece, el("small", {}, isDeciding ? `${percentage} ✓` : percentage)],
-      name: `${layerName(sentence.layers[layer])} predicts ${piece}, ${percentage}${isDeciding ? ", decided" : ""}`,
+      name: filled(
+        isDeciding
+          ? gettext("{layer} predicts {piece}, {probability}, decided")
+          : gettext("{layer} predicts {piece}, {probability}"),
+        { layer: layerName(sentence.layers[layer]), piece, probability: percentage },
+      ),
       weight: probability,
     };
   }
@@ -64,14 +74,17 @@ export function layersFigure(container, record) {
 
   function drawSelected() {
     const [position, layer] = selected;
-    const rank = sentence.ranks[layer][position].toLocaleString("en");
+    const rank = formatNumber(sentence.ranks[layer][position]);
     const probability = formatPercent(sentence.probabilities[layer][position], 1);
     const [previous, written] = [sentence.fed[position], sentence.target[position]].map(formatPiece);
-    summary.textContent = `${layerName(sentence.layers[layer])}, after “${previous}”: the piece that was written, “${written}”, has rank ${rank} and probability ${probability}.`;
+    summary.textContent = gettext(
+      "{layer}, after “{previous}”: the piece that was written, “{written}”, has rank {rank} and probability {probability}.",
+      { layer: layerName(sentence.layers[layer]), previous, written, rank, probability },
+    );
     const rows = sentence.predictions[layer][position].map(([piece, p]) =>
       gridRow(formatPiece(piece), gridCell(formatPercent(p, 1), "amount"), gridCell(bar(p))),
     );
-    topPieces.replaceChildren(gridTable("weight-table", "the most probable pieces", ...rows));
+    topPieces.replaceChildren(gridTable("weight-table", gettext("the most probable pieces"), ...rows));
   }
 }
 
@@ -81,8 +94,15 @@ function translationsByLayer({ encoder: translations, layers }) {
     el("tr", {}, el("th", { scope: "row" }, layerName(layers[i])), el("td", { class: "text" }, translation)),
   );
   return [
-    el("table", { class: "data-table" }, tableHead("read after", "translation"), el("tbody", {}, ...rows)),
-    hint("The whole decoder reads the encoder’s states after each layer (DecoderLens): a translation for each."),
+    el(
+      "table",
+      { class: "data-table" },
+      tableHead(gettext("read after"), gettext("translation")),
+      el("tbody", {}, ...rows),
+    ),
+    hint(
+      gettext("The whole decoder reads the encoder’s states after each layer (DecoderLens): a translation for each."),
+    ),
   ];
 }
 
@@ -90,14 +110,14 @@ function translationsByLayer({ encoder: translations, layers }) {
 function decidedSummary({ decided, held_out, sentences }) {
   const total = sum(decided);
   const parts = decided.map((count, i) => {
-    const layer = i < decided.length - 1 ? layerName(sentences[0].layers[i]) : "none";
-    return `${formatPercent(count / total)} by ${layer}`;
+    const layer = i < decided.length - 1 ? layerName(sentences[0].layers[i]) : gettext("none");
+    return gettext("{share} by {layer}", { share: formatPercent(count / total), layer });
   });
-  return `Of ${total} pieces in ${held_out} held-out sentences: ${parts.join(", ")}.`;
-}
-
-function layerName(layer) {
-  return layer === "input" ? "embeddings" : `layer ${layer}`;
+  return gettext("Of {count} pieces in {sentences} held-out sentences: {shares}.", {
+    count: total,
+    sentences: held_out,
+    shares: parts.join(", "),
+  });
 }
 
 // What the text says about the record.
@@ -106,13 +126,17 @@ export function layersFacts(record) {
   const places = sentences.flatMap(({ predictions, fed }) => fed.map((piece, t) => predictions[0][t][0][0] === piece));
   const layers = sentences[0].layers;
   const describe = (counts) =>
-    counts
-      .slice(1, -1)
-      .map((count, i) => `${formatPercent(count / sum(counts))} are decided by ${layerName(layers[i + 1])}`)
-      .join(" and ");
+    joinedTexts(
+      counts.slice(1, -1).map((count, i) =>
+        gettext("{share} are decided by {layer}", {
+          share: formatPercent(count / sum(counts)),
+          layer: layerName(layers[i + 1]),
+        }),
+      ),
+    );
   return {
     layers: String(layers.length - 1),
-    copied: `${places.filter(Boolean).length} of ${places.length}`,
+    copied: gettext("{count} of {total}", { count: places.filter(Boolean).length, total: places.length }),
     decided: describe(decided),
     first: describe(first),
   };

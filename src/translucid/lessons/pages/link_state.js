@@ -1,11 +1,11 @@
 // Keeps in the address what a reader has chosen in the figure and below it, so that the address is a link to what the page shows.
 //
-// Such as heads.html#sentence=1&all-heads=3&choice=2&open=0: the values of controls of the figure by their labels, the buttons
+// Such as heads.html#sentence=1&all-heads=3&choice=2&open=0: the values of controls of the figure by their data-name, the buttons
 // of the figure that are pressed (a mask, for example), the chosen answer, and the opened parts of the page. What is as it was at first
 // is left out.
 
 const DELAY_MILLISECONDS = 200; // browsers limit how often an address changes
-const CONTROLS = "select, fieldset, input[type=range], input[type=number], input[type=checkbox]";
+const CONTROLS = "[data-name]";
 const PRESSED = "[aria-pressed]";
 
 // Restore what the address says, and keep the address up to date.
@@ -55,7 +55,7 @@ function readState(figure) {
 
 // Return the parts of the state: [{ name, get(), set(value) }, …]. Unknown values are ignored.
 function stateParts(figure) {
-  const parts = [...figure.querySelectorAll(CONTROLS)].filter((control) => !control.closest("form")).map(controlPart);
+  const parts = [...figure.querySelectorAll(CONTROLS)].map(controlPart);
   const buttons = () => [...figure.querySelectorAll(`button${PRESSED}`)];
   const choices = () => [...document.querySelectorAll(".choices button")];
   const details = () => [...document.querySelectorAll("main details")];
@@ -90,9 +90,7 @@ function setter(elements, isOn, change) {
 }
 
 function controlPart(control) {
-  const label = control.querySelector("legend") ?? control.closest("label")?.querySelector("span");
-  const text = control.ariaLabel ?? label?.textContent ?? "";
-  const name = text.trim().toLowerCase().replaceAll(/\s+/g, "-");
+  const { name } = control.dataset;
   if (control instanceof HTMLFieldSetElement) {
     const inputs = [...control.querySelectorAll("input")];
     const set = (value) => {

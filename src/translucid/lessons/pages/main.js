@@ -16,6 +16,7 @@ import { linkState } from "./link_state.js";
 import { liveFacts, liveFigure } from "./live.js";
 import { masksFigure } from "./masks.js";
 import { memoryFigure } from "./memory.js";
+import { createLanguageMenu, gettext, LANGUAGE, translated, translatePage } from "./messages.js";
 import { patchingFacts, patchingFigure } from "./patching.js";
 import { positionsFacts, positionsFigure } from "./positions.js";
 import { scaleFigure } from "./scale.js";
@@ -60,11 +61,11 @@ const FACTS = {
 const PLACEHOLDER = "We are going to the park";
 const PAIRS = {
   patching: {
-    labels: ["or your own CLEAN", "and OTHER"],
+    labels: [gettext("or your own CLEAN"), gettext("and OTHER")],
     placeholders: ["I closed the window.", "I closed the book."],
   },
   context: {
-    labels: ["or your own previous sentence", "and sentence"],
+    labels: [gettext("or your own previous sentence"), gettext("and sentence")],
     placeholders: ["I bought a lamp.", "It is expensive."],
   },
 };
@@ -74,6 +75,7 @@ const lessonName = document.body.dataset.lesson;
 /** @type {() => void} */
 let restoreLink = () => {};
 
+startPage();
 if (lessonName) {
   const figure = document.getElementById("figure");
   startFigure(figure, globalThis.lessonRecords[lessonName]);
@@ -81,6 +83,19 @@ if (lessonName) {
   restoreLink = linkState(figure);
   showTypedSentence(figure);
 } else markAnswered();
+
+// Translate the page. Where a link has chosen its language, links to other pages keep it, and the embedded page has it.
+function startPage() {
+  translatePage();
+  document.title = document.title.replace(/.*(?= · )/, translated);
+  const menu = createLanguageMenu();
+  if (menu) document.body.append(el("footer", {}, menu));
+  for (const frame of document.querySelectorAll("iframe")) frame.src += `&lang=${LANGUAGE}`;
+  const isLinked = [location.search, location.hash].some((part) => new URLSearchParams(part.slice(1)).has("lang"));
+  if (!isLinked) return;
+  for (const link of document.querySelectorAll('a[href$=".html"]'))
+    link.setAttribute("href", `${link.getAttribute("href")}?lang=${LANGUAGE}`);
+}
 
 // Request the sentence that the link names, which another reader has typed.
 function showTypedSentence(figure) {
@@ -96,7 +111,7 @@ function showTypedSentence(figure) {
 
 function startFigure(root, record) {
   root.replaceChildren();
-  const facts = FACTS[lessonName]?.(record) ?? {};
+  const facts = { ...document.body.dataset, ...FACTS[lessonName]?.(record) };
   for (const element of document.querySelectorAll("[data-fact]"))
     element.textContent = facts[element.getAttribute("data-fact") ?? ""];
   const container = el("div", { class: "figure-content" });
@@ -109,26 +124,21 @@ function startFigure(root, record) {
 
 // A list of sentences, and on a server with models a form that adds one.
 function sentenceSelect(sentences, onSelect) {
-  const select = el("select", { id: "sentence" });
+  const select = el("select", { id: "sentence", "data-name": "sentence" });
   const updateOptions = () => {
     const options = sentences.map((sentence, i) => el("option", { value: i }, sentence.text));
     select.replaceChildren(...options);
   };
   updateOptions();
   select.addEventListener("change", () => onSelect(sentences[Number(select.value)]));
-  const node = el("div", { class: "sentence-select" }, el("label", {}, el("span", {}, "Sentence"), select));
+  const node = el("div", { class: "sentence-select" }, el("label", {}, el("span", {}, gettext("Sentence")), select));
   const { command } = document.body.dataset; // what the figure needs beside trained models
   if ("live" in document.body.dataset) node.append(...customSentenceForm(addSentence));
-  else
-    node.append(
-      el(
-        "p",
-        { class: "hint" },
-        "Recorded. To type your own sentences: ",
-        ...(command ? [el("code", {}, command), ", then "] : []),
-        el("code", {}, "translucid learn --train --open"),
-      ),
-    );
+  else {
+    const commands = [command, "translucid learn --train --open"].filter(Boolean).join(" && ");
+    const text = `${gettext("Recorded. To type your own sentences:")} `;
+    node.append(el("p", { class: "hint" }, text, el("code", {}, commands)));
+  }
   return node;
 
   function addSentence(sentence) {
@@ -142,12 +152,15 @@ function sentenceSelect(sentences, onSelect) {
 
 // A form for a sentence, and a paragraph for its errors. onRecord is called with the server's record of the sentence.
 function customSentenceForm(onRecord) {
-  const { labels, placeholders } = PAIRS[lessonName] ?? { labels: ["or your own"], placeholders: [PLACEHOLDER] };
+  const { labels, placeholders } = PAIRS[lessonName] ?? {
+    labels: [gettext("or your own")],
+    placeholders: [PLACEHOLDER],
+  };
   const inputs = placeholders.map((placeholder) =>
     el("input", { type: "text", maxlength: Math.floor(120 / placeholders.length), required: true, placeholder }),
   );
   const fields = inputs.map((input, i) => el("label", {}, el("span", {}, labels[i]), input));
-  const button = el("button", { type: "submit" }, "Show");
+  const button = el("button", { type: "submit" }, gettext("Show"));
   const problem = el("p", { class: "problem", "aria-live": "polite" });
   const form = el("form", {}, ...fields, button);
   form.addEventListener("submit", async (event) => {
@@ -161,7 +174,7 @@ function customSentenceForm(onRecord) {
       onRecord(record);
     } catch (error) {
       // fetch throws a TypeError if there is no connection.
-      problem.textContent = error instanceof TypeError ? "The server does not respond." : error.message;
+      problem.textContent = error instanceof TypeError ? gettext("The server does not respond.") : error.message;
     }
     button.disabled = false;
   });

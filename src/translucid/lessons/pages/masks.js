@@ -2,14 +2,15 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { dot, softmax, sum } from "./linear_algebra.js";
+import { gettext, ngettext } from "./messages.js";
 import { choice, headChoice, hint, liveRegion, matrix } from "./widgets.js";
 
 // Whether a row, the query, may attend to a column, the key. length: the number of tokens without padding.
 const MASKS = [
-  { label: "none", value: () => true },
-  { label: "padding", value: (_row, column, length) => column < length },
-  { label: "causal", value: (row, column) => column <= row },
-  { label: "both: the target mask", value: (row, column, length) => column < length && column <= row },
+  { label: gettext("none"), value: () => true },
+  { label: gettext("padding"), value: (_row, column, length) => column < length },
+  { label: gettext("causal"), value: (row, column) => column <= row },
+  { label: gettext("both: the target mask"), value: (row, column, length) => column < length && column <= row },
 ];
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
@@ -17,7 +18,7 @@ export function masksFigure(container) {
   let sentence;
   let head = 0;
   let mask = []; // [row][column]: whether the weight is kept
-  const kinds = choice("mask", MASKS, () => {
+  const kinds = choice("mask", gettext("mask"), MASKS, () => {
     resetMask();
     draw();
   });
@@ -62,8 +63,8 @@ export function masksFigure(container) {
         {
           type: "button",
           "aria-pressed": isOpen,
-          "aria-label": `${names[row]} may attend to ${names[column]}`,
-          title: `score ${formatNumber(scores[row][column])}`,
+          "aria-label": gettext("{query} may attend to {key}", { query: names[row], key: names[column] }),
+          title: gettext("score {number}", { number: formatNumber(scores[row][column]) }),
           tabindex: row === focusRow && column === focusColumn ? 0 : -1,
           on: {
             click: () => toggle(row, column),
@@ -79,9 +80,12 @@ export function masksFigure(container) {
       );
     };
     table.replaceChildren(
-      matrix(names, names, renderCell, "query ↓ key →"),
+      matrix(names, names, renderCell, `${gettext("query")} ↓ ${gettext("key")} →`),
       hint(
-        "Each row is a decoder position and its weights over the previous ones. Click a square, or move with the arrow keys and press Space, to unmask or mask it: the other squares of the row share its weight.",
+        gettext(
+          "Each row is a decoder position and its weights over the previous ones. Click a square, or move with the arrow keys and " +
+            "press Space, to unmask or mask it: the other squares of the row share its weight.",
+        ),
       ),
     );
     if (focus) buttonAt(...focus).focus();
@@ -116,10 +120,15 @@ function maskSummary(weights, length) {
   const future = sum(rows.flatMap((row, r) => row.slice(r + 1, length))) / length;
   const padding = sum(rows.flatMap((row) => row.slice(length))) / length;
   const maskedRows = weights.filter((row) => row.every((weight) => weight === 0)).length;
-  let warning = "";
-  if (maskedRows) {
-    const subject = maskedRows === 1 ? "One row is" : `${maskedRows} rows are`;
-    warning = ` ${subject} fully masked: all weights are 0, and so is the context.`;
-  }
-  return `Of all weight, ${formatPercent(future)} goes to the future and ${formatPercent(padding)} to padding.${warning}`;
+  const shares = gettext("Of all weight, {future} goes to the future and {padding} to padding.", {
+    future: formatPercent(future),
+    padding: formatPercent(padding),
+  });
+  if (!maskedRows) return shares;
+  const warning = ngettext(
+    "One row is fully masked: all weights are 0, and so is the context.",
+    "{count} rows are fully masked: all weights are 0, and so is the context.",
+    maskedRows,
+  );
+  return `${shares} ${warning}`;
 }

@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
 import { argmax, dot, maxAbs, softmax, weightedSum } from "./linear_algebra.js";
+import { gettext } from "./messages.js";
 import {
   bar,
   gridCell,
@@ -20,6 +21,7 @@ export function memoryFigure(container) {
   const selected = queryChoice(() => draw());
   const sharpness = slider(
     "sharpness",
+    gettext("sharpness"),
     { min: 0, max: 8, step: 0.25, value: 1, format: (factor) => `× ${formatNumber(factor)}` },
     () => draw(),
   );
@@ -47,14 +49,14 @@ export function memoryFigure(container) {
     const memoryRows = sentence.source.map((piece, s) =>
       gridRow(
         formatPiece(piece),
-        gridCell(strip(keys[s], maxKey, `key of ${width} numbers`)),
+        gridCell(strip(keys[s], maxKey, gettext("key of {count} numbers", { count: width }))),
         gridCell(el("span", { class: "amount score" }, formatNumber(scores[s]))),
         gridCell(bar(weights[s])),
         gridCell(
           el(
             "span",
             { class: "faded", style: { "--weight": weights[s] } },
-            strip(values[s], maxValue, `value of ${width} numbers`),
+            strip(values[s], maxValue, gettext("value of {count} numbers", { count: width })),
           ),
         ),
       ),
@@ -62,24 +64,38 @@ export function memoryFigure(container) {
     table.replaceChildren(
       gridTable(
         "memory",
-        "memory",
-        gridRow("query", gridCell(strip(query, maxKey, `query of ${width} numbers`))),
-        gridHeader("piece", "key", "q · k / √d", "weight", "value"),
+        gettext("memory"),
+        gridRow(
+          gettext("query"),
+          gridCell(strip(query, maxKey, gettext("query of {count} numbers", { count: width }))),
+        ),
+        gridHeader(gettext("piece"), gettext("key"), "q · k / √d", gettext("weight"), gettext("value")),
         ...memoryRows,
         gridRow(
-          "context",
+          gettext("context"),
           gridCell(""),
           gridCell(""),
           gridCell(""),
-          gridCell(strip(context, maxValue, `context of ${width} numbers`)),
+          gridCell(strip(context, maxValue, gettext("context of {count} numbers", { count: width }))),
         ),
       ),
       hint(
-        `${sentence.name}, head ${selected.head}: vectors of ${width} numbers; blue is positive, orange negative. The context is the weighted average of the values.`,
+        gettext(
+          "{name}, head {head}: vectors of {count} numbers; blue is positive, orange negative. The context is the weighted average " +
+            "of the values.",
+          { name: sentence.name, head: selected.head, count: width },
+        ),
       ),
     );
     const best = argmax(weights);
     const distance = Math.hypot(...context.map((x, k) => x - values[best][k]));
-    summary.textContent = `The largest weight, ${formatPercent(weights[best])}, is that of “${formatPiece(sentence.source[best])}”; the context is ${formatNumber(distance)} away from its value.`;
+    summary.textContent = gettext(
+      "The largest weight, {weight}, is that of “{piece}”; the context is {distance} away from its value.",
+      {
+        weight: formatPercent(weights[best]),
+        piece: formatPiece(sentence.source[best]),
+        distance: formatNumber(distance),
+      },
+    );
   }
 }

@@ -1,7 +1,9 @@
 // Lesson 12: activation patching. A state of the run CLEAN replaces one of the run OTHER, at a layer and a word.
+import { translatedName } from "./attention_maps.js";
 import { el } from "./dom.js";
-import { formatNumber, formatPercent, formatPiece } from "./formatting.js";
+import { formatNumber, formatPercent, formatPiece, layerName } from "./formatting.js";
 import { argmax } from "./linear_algebra.js";
+import { gettext } from "./messages.js";
 import { cellPicker, choice, hint, liveRegion } from "./widgets.js";
 
 export function patchingFigure(container) {
@@ -19,8 +21,8 @@ export function patchingFigure(container) {
   function showSentence(newSentence) {
     sentence = newSentence;
     runs.replaceChildren(runTable(sentence));
-    const options = sentence.parts.map((option) => ({ label: option.kind, value: option }));
-    kinds.replaceChildren(choice("states", options, showPart).node);
+    const options = sentence.parts.map((option) => ({ label: translatedName(option.kind), value: option }));
+    kinds.replaceChildren(choice("states", gettext("states"), options, showPart).node);
     showPart(sentence.parts[0]);
   }
 
@@ -37,16 +39,29 @@ export function patchingFigure(container) {
     const describeCell = (layer, word) => {
       const carried = part.carried[layer][word];
       const percentage = formatPercent(carried);
-      return { text: [percentage], name: `${part.layers[layer]}, ${wordNames[word]}: ${percentage}`, weight: carried };
+      return {
+        text: [percentage],
+        name: `${layerName(part.layers[layer])}, ${wordNames[word]}: ${percentage}`,
+        weight: carried,
+      };
     };
     const onSelect = (layer, word) => {
       selected = [layer, word];
       showSelected();
     };
     table.replaceChildren(
-      cellPicker(part.layers, wordNames, describeCell, selected, onSelect, "layer ↓ word →"),
+      cellPicker(
+        part.layers.map(layerName),
+        wordNames,
+        describeCell,
+        selected,
+        onSelect,
+        `${gettext("layer")} ↓ ${gettext("word")} →`,
+      ),
       hint(
-        "Each cell is a separate run on OTHER, in which one state is that of CLEAN. Blue: how far L moves towards CLEAN. Choose a cell.",
+        gettext(
+          "Each cell is a separate run on OTHER, in which one state is that of CLEAN. Blue: how far L moves towards CLEAN. Choose a cell.",
+        ),
       ),
     );
     showSelected();
@@ -57,11 +72,17 @@ export function patchingFigure(container) {
     const { clean, other } = sentence.log_odds;
     const carried = part.carried[layer][word];
     const patched = other + carried * (clean - other);
-    summary.textContent = `${part.layers[layer]}, “${part.words[word]}”: L goes from ${formatNumber(other)} to ${formatNumber(patched)}, ${formatPercent(carried)} of the way to CLEAN.`;
+    summary.textContent = gettext("{layer}, “{word}”: L goes from {from} to {to}, {share} of the way to CLEAN.", {
+      layer: layerName(part.layers[layer]),
+      word: part.words[word],
+      from: formatNumber(other),
+      to: formatNumber(patched),
+      share: formatPercent(carried),
+    });
     // Only runs with patched encoder states are recorded with their translations.
     const isTranslated = part === sentence.parts[0];
     const content = isTranslated
-      ? [el("span", { class: "label" }, "OTHER, patched, is translated as "), sentence.moved[layer][word]]
+      ? [el("span", { class: "label" }, `${gettext("OTHER, patched, is translated as")} `), sentence.moved[layer][word]]
       : [];
     translation.replaceChildren(...content);
   }
@@ -86,9 +107,9 @@ function runTable({ words, clean, other, translations, log_odds }) {
   const header = el(
     "tr",
     {},
-    el("th", { scope: "col" }, "run"),
-    el("th", { scope: "col" }, "source"),
-    el("th", { scope: "col", class: "text" }, "translation"),
+    el("th", { scope: "col" }, gettext("run")),
+    el("th", { scope: "col" }, gettext("source")),
+    el("th", { scope: "col", class: "text" }, gettext("translation")),
     el("th", { scope: "col" }, `L = log p(${words[0]}) − log p(${words[1]})`),
   );
   return el("table", { class: "data-table" }, el("thead", {}, header), el("tbody", {}, ...rows));
@@ -108,14 +129,14 @@ export function patchingFacts({ sentences: [sentence, ...others] }) {
   const share = (word) => part.carried[LAYER][word];
   const other = others.at(-1) ?? sentence;
   return {
-    layer: part.layers[LAYER],
+    layer: layerName(part.layers[LAYER]),
     article: part.words[article],
     noun: `${part.clean_words[noun]} → ${part.words[noun]}`,
     at_article: withoutPeriod(sentence.moved[LAYER][article]),
     at_noun: withoutPeriod(sentence.moved[LAYER][noun]),
     share_article: formatPercent(share(article)),
     share_noun: formatPercent(share(noun)),
-    carrier: share(article) > share(noun) ? "the article’s state" : "the noun’s state",
+    carrier: share(article) > share(noun) ? gettext("the article’s state") : gettext("the noun’s state"),
     other_clean: other.clean,
     other_noun: formatPercent(other.parts[0].carried[LAYER][differingWord(other.parts[0])]),
   };

@@ -2,6 +2,7 @@
 import { el, svg } from "./dom.js";
 import { formatNumber } from "./formatting.js";
 import { dot } from "./linear_algebra.js";
+import { gettext } from "./messages.js";
 import { choice, drawingWidth, hint, liveRegion, slider, strip } from "./widgets.js";
 
 const MAX_POSITION = 60;
@@ -19,14 +20,16 @@ const PLOT_HEIGHT = HEIGHT - MARGIN.top - MARGIN.bottom;
 export function positionsFigure(container, { width }) {
   const chartWidth = drawingWidth(container);
   let selectedPair = 4;
-  const position = slider("position p", { min: 0, max: MAX_POSITION, value: 10 }, () => draw());
-  const shift = slider("shift k", { min: 0, max: 20, value: 3 }, () => draw());
+  const position = slider("position", gettext("position p"), { min: 0, max: MAX_POSITION, value: 10 }, () => draw());
+  const shift = slider("shift", gettext("shift k"), { min: 0, max: 20, value: 3 }, () => draw());
   const pairOptions = SHOWN_PAIRS.map((pair) => ({ label: String(pair), value: pair }));
   const selectPair = (pair) => {
     selectedPair = pair;
     draw();
   };
-  const pairs = choice("pair i", pairOptions, selectPair, { selectedIndex: SHOWN_PAIRS.indexOf(selectedPair) });
+  const pairs = choice("pair", gettext("pair i"), pairOptions, selectPair, {
+    selectedIndex: SHOWN_PAIRS.indexOf(selectedPair),
+  });
   const onDrag = (newPosition) => {
     position.value = newPosition;
     draw();
@@ -34,28 +37,30 @@ export function positionsFigure(container, { width }) {
   const vectors = el("div", { class: "strips" });
   const waveTitle = el("h3", {});
   const waveLegend = el("p", { class: "legend" });
-  const waveChart = draggableChart("sine and cosine of the chosen pair by position", chartWidth, onDrag);
+  const waveChart = draggableChart(gettext("sine and cosine of the chosen pair by position"), chartWidth, onDrag);
   const clocks = el("div", { class: "clocks" });
   const clockLegend = el("p", { class: "legend" });
   const summary = liveRegion();
   const similarityLegend = el("p", { class: "legend" });
-  const similarityChart = draggableChart("dot product of this position with every other", chartWidth, onDrag);
+  const similarityChart = draggableChart(gettext("dot product of this position with every other"), chartWidth, onDrag);
   container.append(
     el("div", { class: "controls" }, position.node, shift.node, pairs.node),
     vectors,
-    hint("Each vector is a row of numbers: blue is positive, orange negative, white 0."),
+    hint(gettext("Each vector is a row of numbers: blue is positive, orange negative, white 0.")),
     waveTitle,
     waveLegend,
     waveChart,
-    el("h3", {}, "The same pairs as clocks"),
+    el("h3", {}, gettext("The same pairs as clocks")),
     clockLegend,
     clocks,
     summary,
-    el("h3", {}, "P[p] · P[q]: similarity of positions"),
+    el("h3", {}, `P[p] · P[q]: ${gettext("similarity of positions")}`),
     similarityLegend,
     similarityChart,
     hint(
-      "Drag in the pictures, or use the sliders. The curve moves with p and keeps its shape: it depends only on the distance q − p.",
+      gettext(
+        "Drag in the pictures, or use the sliders. The curve moves with p and keeps its shape: it depends only on the distance q − p.",
+      ),
     ),
   );
   draw();
@@ -64,7 +69,10 @@ export function positionsFigure(container, { width }) {
   function draw() {
     const [p, k] = [position.value, shift.value];
     vectors.replaceChildren(...vectorStrips(p, k, width));
-    waveTitle.textContent = `Two waves of the table: dimensions ${2 * selectedPair} and ${2 * selectedPair + 1}`;
+    waveTitle.textContent = gettext("Two waves of the table: dimensions {first} and {second}", {
+      first: 2 * selectedPair,
+      second: 2 * selectedPair + 1,
+    });
     waveLegend.replaceChildren(...waveValues(p, selectedPair, width));
     waveChart.replaceChildren(...waveCurves(p, selectedPair, width, chartWidth));
     clockLegend.replaceChildren(
@@ -120,12 +128,14 @@ function draggableChart(label, chartWidth, onDrag) {
 
 function vectorStrips(p, k, width) {
   const encoding = encodingOf(p, width);
-  const describeCell = (dimension) => `dimension ${dimension}: ${formatNumber(encoding[dimension], 3)}`;
+  const describeCell = (dimension) =>
+    gettext("dimension {dimension}: {value}", { dimension, value: formatNumber(encoding[dimension], 3) });
+  const label = (position) => gettext("position {position}: {count} numbers", { position, count: width });
   return [
     el("span", { class: "name" }, `P[${p}]`),
-    strip(encoding, 1, `position ${p}: ${width} numbers`, describeCell),
+    strip(encoding, 1, label(p), describeCell),
     el("span", { class: "name" }, `P[${p + k}]`),
-    strip(encodingOf(p + k, width), 1, `position ${p + k}: ${width} numbers`),
+    strip(encodingOf(p + k, width), 1, label(p + k)),
   ];
 }
 
@@ -158,7 +168,10 @@ function rotationSummary(p, k, pair, width) {
   const shiftedCos = cos * Math.cos(turn) - sin * Math.sin(turn);
   const before = `(${formatNumber(sin, 3)}, ${formatNumber(cos, 3)})`;
   const after = `(${formatNumber(shiftedSin, 3)}, ${formatNumber(shiftedCos, 3)})`;
-  return `Pair ${pair}: from p to p + k the hand turns by ${formatNumber(turn, 3)} radians, for every p. (sin, cos) goes from ${before} to ${after}.`;
+  return gettext(
+    "Pair {pair}: from p to p + k the hand turns by {turn} radians, for every p. (sin, cos) goes from {before} to {after}.",
+    { pair, turn: formatNumber(turn, 3), before, after },
+  );
 }
 
 // A pair of dimensions as a clock, whose hands are those of the positions p and p + k.
@@ -168,7 +181,7 @@ function clock(pair, p, k, width, isSelected) {
     return svg("line", { class: className, x1: 0, y1: 0, x2: 40 * Math.sin(angle), y2: -40 * Math.cos(angle) });
   };
   const turn = angleOf(k, pair, width);
-  const label = `pair ${pair}: the hand turns by ${formatNumber(turn, 3)}`;
+  const label = gettext("pair {pair}: the hand turns by {turn}", { pair, turn: formatNumber(turn, 3) });
   const drawing = svg(
     "svg",
     { viewBox: "-50 -50 100 100", role: "img", "aria-label": label },
@@ -176,7 +189,8 @@ function clock(pair, p, k, width, isSelected) {
     hand(p + k, "shifted-hand"),
     hand(p, "hand"),
   );
-  const caption = el("figcaption", {}, `i = ${pair}`, el("br"), `turned by ${formatNumber(turn, 2)}`);
+  const turned = gettext("turned by {turn}", { turn: formatNumber(turn, 2) });
+  const caption = el("figcaption", {}, `i = ${pair}`, el("br"), turned);
   return el("figure", { class: isSelected ? "chosen" : "" }, drawing, caption);
 }
 

@@ -2,6 +2,7 @@
 import { el, svg } from "./dom.js";
 import { formatNumber, formatPiece } from "./formatting.js";
 import { dot, mean, softmax } from "./linear_algebra.js";
+import { gettext } from "./messages.js";
 import {
   bar,
   drawingWidth,
@@ -23,14 +24,18 @@ export function scaleFigure(container, record) {
   const selected = queryChoice(() => draw());
   const formatDimensions = (logDimensions) => String(2 ** logDimensions);
   const formatExponent = (exponent) =>
-    exponent === 0.5 ? `${formatNumber(exponent)}, the paper’s √d` : formatNumber(exponent);
+    exponent === 0.5
+      ? gettext("{exponent}, the paper’s √d", { exponent: formatNumber(exponent) })
+      : formatNumber(exponent);
   const dimensions = slider(
-    "dimensions d",
+    "dimensions",
+    gettext("dimensions d"),
     { min: 0, max: MAX_LOG_DIMENSIONS, value: 6, format: formatDimensions },
     () => draw(),
   );
   const exponent = slider(
-    "divide scores by d to the power",
+    "power",
+    gettext("divide scores by d to the power"),
     { min: 0, max: 1, step: 0.25, value: 0, format: formatExponent },
     () => draw(),
   );
@@ -40,11 +45,11 @@ export function scaleFigure(container, record) {
   const headScores = el("div", {});
   container.append(
     el("div", { class: "controls" }, exponent.node),
-    el("h3", {}, "Random queries and keys"),
+    el("h3", {}, gettext("Random queries and keys")),
     dimensions.node,
     randomScores,
     summary,
-    el("h3", {}, "A head of the translation model, d = ", headWidth),
+    el("h3", {}, gettext("A head of the translation model"), ", d = ", headWidth),
     selected.pieces,
     selected.heads,
     headScores,
@@ -72,13 +77,25 @@ export function scaleFigure(container, record) {
     randomScores.replaceChildren(
       scoreTable(
         scores,
-        scores.map((_, i) => `key ${i + 1}`),
+        scores.map((_, i) => gettext("key {number}", { number: i + 1 })),
       ),
-      el("h3", {}, "The steepest slope of the softmax, max α (1 − α)"),
+      el("h3", {}, `${gettext("The steepest slope of the softmax")}, max α (1 − α)`),
       slopeChart(record.slopes, exponent.value, dimensions.value, drawingWidth(container)),
-      hint(`Mean over ${record.draws} queries with ${record.keys.length} keys each.`),
+      hint(
+        gettext("Mean over {queries} queries with {keys} keys each.", {
+          queries: record.draws,
+          keys: record.keys.length,
+        }),
+      ),
     );
-    summary.textContent = `The scores’ standard deviation is ${formatNumber(standardDeviation(scores))}, the largest weight ${formatNumber(Math.max(...weights))}, the steepest slope of the softmax ${formatNumber(steepestSlope(weights), 4)}.`;
+    summary.textContent = gettext(
+      "The scores’ standard deviation is {deviation}, the largest weight {weight}, the steepest slope of the softmax {slope}.",
+      {
+        deviation: formatNumber(standardDeviation(scores)),
+        weight: formatNumber(Math.max(...weights)),
+        slope: formatNumber(steepestSlope(weights), 4),
+      },
+    );
   }
 
   function drawHeadScores() {
@@ -86,7 +103,11 @@ export function scaleFigure(container, record) {
     const scores = keys.map((key) => dot(queries[selected.step], key) / key.length ** exponent.value);
     headScores.replaceChildren(
       scoreTable(scores, sentence.source.map(formatPiece)),
-      hint("The model was trained with √d, so its scores are √d times too large at 0, and √d times too small at 1."),
+      hint(
+        gettext(
+          "The model was trained with √d, so its scores are √d times too large at 0, and √d times too small at 1.",
+        ),
+      ),
     );
   }
 }
@@ -96,7 +117,12 @@ function scoreTable(scores, names) {
   const rows = scores.map((score, i) =>
     gridRow(names[i], gridCell(formatNumber(score), "amount score"), gridCell(bar(weights[i]))),
   );
-  return gridTable("weight-table", "scores and weights", gridHeader("key", "score", "weight"), ...rows);
+  return gridTable(
+    "weight-table",
+    gettext("scores and weights"),
+    gridHeader(gettext("key"), gettext("score"), gettext("weight")),
+    ...rows,
+  );
 }
 
 // A chart of the steepest slope by number of dimensions, for scores that are divided by d to several powers.
@@ -112,7 +138,7 @@ function slopeChart(slopes, exponent, logDimensions, width) {
     class: "chart",
     viewBox: `0 0 ${width} ${height}`,
     role: "img",
-    "aria-label": "steepest slope of the softmax by number of dimensions",
+    "aria-label": gettext("steepest slope of the softmax by number of dimensions"),
   });
   for (const slope of [0, MAX_SLOPE / 2, MAX_SLOPE]) {
     drawing.append(
@@ -121,11 +147,16 @@ function slopeChart(slopes, exponent, logDimensions, width) {
     );
   }
   const curves = [
-    { power: 0, className: "c2", label: "not divided" },
-    { power: 0.5, className: "c1", label: "divided by √d" },
+    { power: 0, className: "c2", label: gettext("not divided") },
+    { power: 0.5, className: "c1", label: gettext("divided by √d") },
   ];
   const isCompared = curves.some(({ power }) => power === exponent);
-  if (!isCompared) curves.push({ power: exponent, className: "c3", label: `by d^${formatNumber(exponent)}` });
+  if (!isCompared)
+    curves.push({
+      power: exponent,
+      className: "c3",
+      label: gettext("by {divisor}", { divisor: `d^${formatNumber(exponent)}` }),
+    });
   for (const { power, className, label } of curves) {
     const values = slopes[power.toFixed(2)];
     const points = values.map((slope, log) => `${xOf(log)},${yOf(slope)}`).join(" ");
@@ -145,7 +176,7 @@ function slopeChart(slopes, exponent, logDimensions, width) {
     svg(
       "text",
       { class: "muted", x: (marginLeft + right) / 2, y: height - 3, "text-anchor": "middle" },
-      "dimensions d",
+      gettext("dimensions d"),
     ),
   );
   return drawing;

@@ -1,17 +1,19 @@
 // The parts of which figures are made: radio groups, sliders, tables, bars, and vectors as strips of cells.
 import { el, svg } from "./dom.js";
 import { formatNumber, formatPiece } from "./formatting.js";
+import { gettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 
 let groupCount = 0; // gives each radio group a name of its own
 
 // A radio group. It returns { node, value: that of the selected option }.
 //
+// linkName: its name in links to the page, in every language
 // options: [{ label, value, title }]
 // onChange: is called with the value and the index of the new option
 // selectedIndex: the option that is selected at first
 // className: the layout, a class of lesson.css
-export function choice(legend, options, onChange, { selectedIndex = 0, className = "choice" } = {}) {
+export function choice(linkName, legend, options, onChange, { selectedIndex = 0, className = "choice" } = {}) {
   groupCount += 1;
   const name = `choice-${groupCount}`;
   const inputs = options.map((option, i) =>
@@ -26,7 +28,7 @@ export function choice(legend, options, onChange, { selectedIndex = 0, className
   const labels = inputs.map((input, i) =>
     el("label", { title: options[i].title }, input, el("span", {}, options[i].label)),
   );
-  const node = el("fieldset", { class: className }, el("legend", {}, legend), ...labels);
+  const node = el("fieldset", { class: className, "data-name": linkName }, el("legend", {}, legend), ...labels);
   return {
     node,
     get value() {
@@ -38,13 +40,13 @@ export function choice(legend, options, onChange, { selectedIndex = 0, className
 // A radio group of the pieces of a translation. onChange is called with the index of the selected piece.
 export function pieceChoice(pieces, selectedIndex, onChange) {
   const options = pieces.map((piece, i) => ({ label: formatPiece(piece), value: i }));
-  return choice("next piece", options, onChange, { selectedIndex, className: "words" }).node;
+  return choice("next-piece", gettext("next piece"), options, onChange, { selectedIndex, className: "words" }).node;
 }
 
 // A radio group of heads. onChange is called with the number of the selected head.
 export function headChoice(count, selectedIndex, onChange) {
   const options = Array.from({ length: count }, (_, head) => ({ label: String(head), value: head }));
-  return choice("head", options, onChange, { selectedIndex }).node;
+  return choice("head", gettext("head"), options, onChange, { selectedIndex }).node;
 }
 
 // The choices of a query: the piece that is predicted, and the head. onChange is called when the user selects another one.
@@ -84,12 +86,13 @@ export function queryChoice(onChange) {
   }
 }
 
-// A slider with its value beside it, formatted by `format`. onInput is called with the number.
+// A slider with its value beside it, formatted by `format`. onInput is called with the number; linkName: as for `choice`.
 // It returns { node, input, value }; assigning to `value` does not call onInput.
-export function slider(label, { min, max, step = 1, value, format = (number) => String(number) }, onInput) {
+export function slider(linkName, label, { min, max, step = 1, value, format = (number) => String(number) }, onInput) {
   const output = el("output", {}, format(value));
   const input = el("input", {
     type: "range",
+    "data-name": linkName,
     min,
     max,
     step,
@@ -186,7 +189,7 @@ export function matrix(rowNames, columnNames, renderCell, corner = "") {
     el("thead", {}, el("tr", {}, el("td", {}, corner), ...headers)),
     el("tbody", {}, ...rows),
   );
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" }, table);
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": gettext("table") }, table);
 }
 
 // A table of buttons, one of which is pressed.

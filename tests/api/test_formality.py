@@ -75,7 +75,14 @@ def test_jobs_do_not_use_other_matches(call, formality_run, tmp_path):  # noqa: 
 
 
 @pytest.mark.parametrize("engine", ["ctranslate2", "onnx"])
-def test_all_engines_and_imported_exports_read_the_token(call, translator, formality_run, tmp_path, engine):  # noqa: F811
+def test_all_engines_and_imported_exports_read_the_token(
+    call,  # noqa: F811 - a fixture
+    translator,
+    formality_run,
+    tmp_path,
+    monkeypatch,
+    engine,
+):
     options = translator.configuration.decoding_with({"beam": 1})
     loaded = [translator, Translator.load(formality_run, "cpu", engine)]
     if engine == "ctranslate2":
@@ -88,6 +95,14 @@ def test_all_engines_and_imported_exports_read_the_token(call, translator, forma
     for choosing in loaded:
         texts.append([choosing.with_formality(form).translate(TEXTS[0], options).text for form in FORMALITIES])
     assert all(forms == texts[0] for forms in texts)
+    # If the rules refuse that text, every engine finds another one, whatever else is in the batch.
+    monkeypatch.setattr("translucid.api.translator.may_be", lambda form, language, text: text != texts[0][0])
+    others = set()
+    for choosing in loaded:
+        formal = choosing.with_formality("formal")
+        others.add(formal.translate(TEXTS[0], options).text)
+        others.add(formal.translate([TEXTS[1], TEXTS[0]], options)[1].text)
+    assert len(others) == 1 and texts[0][0] not in others
 
 
 def test_a_translation_with_the_other_form_of_address_has_a_warning(translator):

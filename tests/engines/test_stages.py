@@ -151,6 +151,50 @@ def test_constraints_and_the_ranking_follow_the_search():
     assert sample.tokens == [4] and len(second.calls) == call_count
 
 
+class Beam(Engine):
+    """Writes a, b and c, each half as probable; a source with b has c first."""
+
+    def decode(self, request):
+        self.calls.append((request.sentences, request.options.beam))
+        nbest_lists = []
+        for ids in request.sentences:
+            order = [6, 4, 5] if 5 in ids else [4, 5, 6]
+            nbest_lists.append([Hypothesis([token], -i, -i) for i, token in enumerate(order, 1)])
+        return [nbest[: request.options.nbest] for nbest in nbest_lists]
+
+
+def addressed(accepted, pieces, ranking=None, masked=(), **options):
+    """Return the texts of each piece, and the searches, if only some texts have the requested form of address."""
+    beam, tokens = Beam(), Tokens()
+    pipeline = TextPipeline(tokens, 99, protected=masked)
+    search_stages = SearchStages(pipeline, beam, ranking=ranking, address=lambda text: text in accepted)
+    request = SearchRequest(pieces, DecodingOptions(beam=2, nbest=1).model_copy(update=options))
+    found = search_stages.decode(request)
+    return [[tokens.decode(hypothesis.tokens) for hypothesis in nbest] for nbest in found], beam.calls
+
+
+def test_a_text_with_the_other_form_of_address_is_searched_again():
+    pieces = [piece("a", 4), piece("b", 5)]
+    texts, calls = addressed("bc", pieces)
+    assert texts == [["b"], ["c"]] and calls == [([[4, 3], [5, 3]], 2), ([[4, 3]], 10)]  # only the first, wider
+    for one, best in zip(pieces, texts, strict=True):
+        assert addressed("bc", [one])[0] == [best]
+    assert addressed("c", pieces, beam=20)[1][1] == ([[4, 3]], 20)
+    assert addressed("c", pieces, nbest=2)[0] == [["c"], ["c", "a"]]  # alternatives of a good one may have any form
+    assert addressed("", pieces)[0] == [["a"], ["c"]] and addressed("abc", pieces)[1] == [([[4, 3], [5, 3]], 2)]
+    assert addressed("c", pieces, sample=True)[0] == [["a"], ["c"]]
+    assert addressed("bc", pieces, Reverse()) == ([["c"], ["b"]], [([[4, 3], [5, 3]], 2), ([[4, 3], [5, 3]], 10)])
+
+
+def test_the_form_of_address_costs_neither_much_probability_nor_a_part_of_the_source(monkeypatch):
+    assert addressed("c", [piece("a", 4)])[0] == [["c"]]
+    monkeypatch.setattr("translucid.engines.stages.MAX_DROP", 1.5)
+    assert addressed("c", [piece("a", 4)])[0] == [["a"]] and addressed("b", [piece("a", 4)])[0] == [["b"]]
+    monkeypatch.setattr("translucid.engines.stages.MAX_DROP", 4.0)
+    assert addressed("bc", [piece("c", 4)], masked=("[abc]",))[0] == [["c"]]
+    assert addressed("bc", [piece("a", 4)], masked=("[abc]",))[0] == [["a"]]
+
+
 @pytest.mark.parametrize(
     ("stage", "options", "message"),
     [

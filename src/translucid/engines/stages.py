@@ -2,6 +2,9 @@
 
 The text pipeline transforms the text and adds annotations, an engine searches, terminology constraints replace
 hypotheses that lack terms, and a ranking reorders them. Each hypothesis names the unit of its score.
+
+If a form of address is requested (docs/formality.md), texts whose best hypothesis has the other one are searched again
+with a wider beam, and the most probable hypothesis without it replaces the best one.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = tuple[Piece, Hypothesis]
 """A piece of a text, and its translation."""
+ADDRESS_BEAM = 10
+"""The least beam of the second search of a text whose translation has the other form of address."""
 MOST_PIECES = 1 << 32
 """A bound for the numbers of the pieces of one text."""
 
@@ -61,6 +66,8 @@ class SearchStages:
     constraints: tuple[TermConstraint, ...] = ()
     """The terminology constraints that translations have to satisfy."""
     ranking: Ranking | None = None
+    address: Callable[[str], bool] | None = None
+    """Whether a translation has no sign of the form of address that is not requested, if one is requested."""
 
     def __str__(self) -> str:
         stages = [str(self.engine), *map(str, self.constraints)]
@@ -123,7 +130,7 @@ class SearchStages:
     def _key(self, piece: Piece) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], str]:
         """Return a key that is equal for pieces with the same translation."""
         # Texts with the same ids may differ in what a step, a constraint or a ranking reads from them.
-        reads_text = self.pipeline.steps or self.constraints or self.ranking
+        reads_text = self.pipeline.steps or self.constraints or self.ranking or self.address
         return tuple(piece.ids), piece.before, piece.text if reads_text else ""
 
     def decode(self, request: SearchRequest[Piece]) -> list[list[Hypothesis]]:
@@ -145,6 +152,8 @@ class SearchStages:
         constraints = () if options.sample else self.constraints
         search = SearchRequest(self.pipeline.inputs(pieces), search_options, request.on_batch, request.numbers)
         nbest_lists = self.engine.decode(search)
+        if self.address and not options.sample:
+            nbest_lists = self._with_address(pieces, search, nbest_lists)
         for constraint in constraints:
             nbest_lists = constraint(pieces, search, nbest_lists, self.engine)
         if self.ranking:
@@ -153,6 +162,29 @@ class SearchStages:
                 nbest_lists = list(map(constraint.complete, pieces, nbest_lists))
             nbest_lists = self.ranking(pieces, nbest_lists, search_options)
         return [nbest[: options.nbest] for nbest in nbest_lists]
+
+    def _with_address(
+        self, pieces: Sequence[Piece], request: SearchRequest[list[int]], nbest_lists: Sequence[list[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        """Search again where the best hypothesis, or any that will be ranked, has the other form of address."""
+        numbers = []
+        for i, (piece, nbest) in enumerate(zip(pieces, nbest_lists, strict=True)):
+            used = nbest if self.ranking else nbest[:1]
+            if not all(self._has_address(piece, hypothesis) for hypothesis in used):
+                numbers.append(i)
+        if not numbers:
+            return [*nbest_lists]
+        options = request.options
+        beam = max(options.beam, ADDRESS_BEAM)
+        sentences = [request.sentences[i] for i in numbers]
+        wider = SearchRequest(sentences, options.model_copy(update={"beam": beam, "nbest": beam}))
+        results = [*nbest_lists]
+        for i, found in zip(numbers, self.engine.decode(wider), strict=True):
+            results[i] = self._complete(pieces[i], [*nbest_lists[i], *found])[: options.nbest]
+        return results
+
+    def _has_address(self, piece: Piece, hypothesis: Hypothesis) -> bool:
+        return self.address is None or self.address(self.pipeline.text(piece, hypothesis.tokens))
 
     def shorter(
         self,
@@ -200,18 +232,22 @@ class SearchStages:
         return self.ranking(pieces, candidates, request.options) if self.ranking else candidates
 
     def _complete(self, piece: Piece, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return those candidates that are probable enough, and that lose as little of the source as any of them."""
+        """Return those candidates that are probable enough, and that lose as little of the source as any of them.
+
+        Of these, they are those that have the requested form of address, if any does.
+        """
         ordered = in_order(candidates)
         by_text: dict[str, Hypothesis] = {}
         for hypothesis in ordered:
             if hypothesis.score >= ordered[0].score - MAX_DROP:
                 by_text.setdefault(self.pipeline.text(piece, hypothesis.tokens), hypothesis)
-        by_losses = defaultdict[int, list[Hypothesis]](list)
+        by_losses = defaultdict[tuple[int, bool], list[Hypothesis]](list)
         syntax = with_patterns(PlaceholderSyntax.message, self.pipeline.protected)
         for text, hypothesis in by_text.items():
             lost, invented = lost_and_invented(piece.text, text, syntax)
             missing = sum(constraint.missing(piece, hypothesis) for constraint in self.constraints)
-            by_losses[len(lost) + len(invented) + missing].append(hypothesis)
+            losses = len(lost) + len(invented) + missing
+            by_losses[losses, not self._has_address(piece, hypothesis)].append(hypothesis)
         return by_losses[min(by_losses)]
 
     def pairs(self, parts: Sequence[Part]) -> list[tuple[list[int], list[int]]]:

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from gettext import c2py
+from itertools import product
 
 import pytest
 
@@ -57,6 +58,7 @@ def test_problems_of_translations_are_found():
     assert problems("{a} {b} <b>d</b>") == ["has other placeholders"]
     assert problems("{a} <i>d</i>") == ["has other tags"]
     assert problems() == problems("", "x", source="a", plural="{count}") == ["is not translated"]
+    assert problems("<i>{a}</i> <b>d</b>", source="<b>{a}</b> <i>c</i>") == []  # languages order words differently
     assert problems("{a} <b>d</b>") == problems("un", "{count}", source="one", plural="{count}") == []
 
 
@@ -83,6 +85,22 @@ def test_a_catalog_is_written_as_it_was_read(tmp_path):
     assert catalog["forms"] == "".join(str(form(n)) for n in range(200))
 
 
+def test_lessons_load_their_own_catalog_and_what_their_script_shares_with_other_pages(monkeypatch, tmp_path):
+    texts = {"languages": {"both": "a", "shared": "b", "page": "c"}, "lessons": {"both": "d", "lesson": "e"}}
+    for folder, messages in texts.items():
+        (tmp_path / folder).mkdir()
+        content = catalogs.written("", [Message(text, translations=[own]) for text, own in messages.items()], 2)
+        (tmp_path / folder / "es.po").write_text(content, encoding="utf-8")
+    monkeypatch.setattr(catalogs, "CATALOGS", tmp_path / "languages")
+    monkeypatch.setattr(catalogs, "LESSON_CATALOGS", tmp_path / "lessons")
+    scripts = catalogs.lesson_scripts('gettext("shared"); gettext("both"); gettext("lesson");')
+    assert '"messages":{"both":"d","shared":"b","lesson":"e"}' in scripts["languages/es.js"]
+    (tmp_path / "lessons" / "es.po").unlink()
+    scripts = catalogs.lesson_scripts('gettext("shared"); gettext("lesson");')
+    assert '"messages":{"shared":"b"}' in scripts["languages/es.js"]
+    assert 'pageLanguages = ["es"]' in scripts["language.js"]
+
+
 def test_fuzzy_translations_are_left_out(tmp_path):
     file = tmp_path / "xx.po"
     file.write_text('msgid ""\nmsgstr "Language: xx\\n"\n\n#, fuzzy\nmsgid "a"\nmsgstr "b"\n', encoding="utf-8")
@@ -96,9 +114,8 @@ def test_terms_have_the_same_translations_everywhere():
         terms = list(csv.DictReader(lines, delimiter="\t"))
     assert {tuple(term) for term in terms} == {("English", *catalogs.languages())}
     wrong = []
-    for code in catalogs.languages():
-        _, messages = catalogs.read_catalog(catalogs.CATALOGS / f"{code}.po")
-        for message in messages:
+    for folder, code in product((catalogs.CATALOGS, catalogs.LESSON_CATALOGS), catalogs.languages()):
+        for message in catalogs.read_catalog(folder / f"{code}.po")[1]:
             for term in terms:
                 has_term = re.search(rf"\b{term['English']}", _PLAIN.sub(" ", message.source), re.IGNORECASE)
                 if has_term and not re.search(term[code], message.translations[0], re.IGNORECASE):

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from playwright.sync_api import Page, Response
 
@@ -19,7 +20,7 @@ _HEADER = "Plural-Forms: nplurals=2; plural=(n != 1);\n"
 NAMES = {"translucid", "json", "api", "escape", "ctrl", "alt", "enter"}
 _SHOWN = """() => {
   const texts = [];
-  const others = ".tree .node, code, kbd, pre, script, style, noscript, [translate=no], .page-language";
+  const others = ".tree .node, math, code, kbd, pre, script, style, noscript, [translate=no], .page-language";
   const isOther = (part) => part.closest(`${others}, body [lang]:not([lang=""])`);
   for (const part of document.body.querySelectorAll("*")) {
     if (isOther(part) || !part.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
@@ -38,14 +39,16 @@ def pseudo(text: str) -> str:
     """
     parts = re.split(r"(\{\w+\}|<[^>]*>)", text)
     accented = "".join(part if i % 2 else part.translate(_ACCENTS) for i, part in enumerate(parts))
-    return f"⟦{accented} {'·' * max(1, len(''.join(parts[::2])) // 3)}⟧"
+    added = "·" * max(1, len("".join(parts[::2])) // 3)
+    return f"⟦{accented} {' '.join(re.findall('.{1,8}', added))}⟧"  # in words, so that lines break
 
 
-def pseudo_catalog() -> str:
-    """Return the catalog of the pseudo-language as a script."""
+def pseudo_catalog(*templates: Path) -> str:
+    """Return the catalog of the pseudo-language for the texts of templates as a script."""
     messages = [
         Message(one.source, one.context, one.plural, [], [pseudo(text) for text in (one.source, one.plural) if text])
-        for one in read_catalog(TEMPLATE)[1]
+        for template in templates
+        for one in read_catalog(template)[1]
     ]
     return catalog_script(CODE, _HEADER, messages)
 
@@ -57,12 +60,12 @@ def in_pseudo_language(page: Page) -> Iterator[set[str]]:
 
     def read(response: Response) -> None:
         if "json" in response.headers.get("content-type", ""):
-            words.update(_words_of(response.json()))
+            words.update(words_of(response.json()))
 
-    context = page.context
+    context, catalog = page.context, pseudo_catalog(TEMPLATE)
     offered = f"globalThis.pageLanguages = {json.dumps([CODE])};\n"
     context.route("**/language.js", lambda route: route.fulfill(body=re.sub(r"\A.*\n", offered, route.fetch().text())))
-    context.route(f"**/{CODE}.js", lambda route: route.fulfill(body=pseudo_catalog(), content_type="text/javascript"))
+    context.route(f"**/{CODE}.js", lambda route: route.fulfill(body=catalog, content_type="text/javascript"))
     page.on("response", read)
     try:
         yield words
@@ -72,17 +75,17 @@ def in_pseudo_language(page: Page) -> Iterator[set[str]]:
         context.unroute(f"**/{CODE}.js")
 
 
-def _words_of(value: object) -> Iterator[str]:
+def words_of(value: object) -> Iterator[str]:
     """Yield the words in a response, except those in names that the page translates: of maps, tabs, states."""
     if isinstance(value, dict):
         for name, item in value.items():
             if name == "probabilities" and isinstance(item, dict):  # of the labels of texts
-                yield from _words_of(list(item))
+                yield from words_of(list(item))
             elif name not in ("maps", "tabs", "sections", "layers", "kind"):
-                yield from _words_of(item)
+                yield from words_of(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _words_of(item)
+            yield from words_of(item)
     elif isinstance(value, str):
         yield from _WORD.findall(value.lower())
 

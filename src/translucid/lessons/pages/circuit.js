@@ -146,7 +146,7 @@ function comparison({ word, faithfulness }) {
     el(
       "table",
       { class: "data-table" },
-      tableHead(gettext("off"), gettext("the model writes"), "logit"),
+      tableHead(gettext("switched off"), gettext("the model writes"), "logit"),
       el("tbody", {}, ...rows),
     ),
     hint(

@@ -56,6 +56,23 @@ def test_source_and_target_segments_are_side_by_side(page):
     expect(page.get_by_label("Next segments")).to_be_disabled()
 
 
+def test_messages_of_the_server_are_in_the_language_of_the_page(page):
+    page.goto(f"{page.url.partition('#')[0]}?lang=de")
+    page.get_by_role("button", name="Dokumente").click()
+    expect(page.locator("#document-kinds")).to_contain_text("SubRip-Untertitel.srt")
+    page.set_input_files("#document-file", {"name": "notes.txt", "mimeType": "text/plain", "buffer": TEXT.encode()})
+    expect(page.locator("#document-name")).to_have_text("notes.txt (Text)")
+    last = page.locator("#segments li").last
+    expect(last).to_contain_text("3 · Zeile 3")
+    expect(last).to_contain_text("unbekannte Zeichen: 足 球")
+    page.set_input_files("#document-file", {"name": "old.doc", "mimeType": "text/plain", "buffer": b"I sing."})
+    problem = "'old.doc' ist von keiner Art, die hier übersetzt wird. Speichern Sie die Datei als .docx, und übersetzen Sie"
+    expect(page.locator("#document-problem")).to_contain_text(problem)
+    page.get_by_role("button", name="Text", exact=True).click()
+    page.fill("#source", "I like 足球")
+    expect(page.locator("#warnings")).to_contain_text("unbekannte Zeichen: 足 球")
+
+
 def test_all_segments_are_accepted_at_once_except_doubtful_ones(page):
     choose(page)
     doubtful = page.locator("#segments li.doubtful").count()

@@ -2,8 +2,8 @@
 
 The command `python -m translucid.inspection.rendering.message_catalogs` collects the texts of all pages, writes the
 templates `pages.pot` and `lessons.pot`, and merges them into the catalogs; with `check`, it only reports what is
-missing. Texts are the literals in calls of `gettext`, `pgettext`, `ngettext` (messages.js), and the texts in HTML
-files. The lessons have catalogs of their own, so that those of the other pages stay small.
+missing. Texts are the literals in calls of `gettext`, `pgettext`, `ngettext`, `gettextNoop` (messages.js), and the
+texts in HTML files. The lessons have catalogs of their own, so that those of the other pages stay small.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOADER = "language.js"
 _ATTRIBUTES = ("aria-label", "title", "placeholder", "data-label")
 _NOT_TRANSLATED = ("script", "style", "noscript", "kbd", "code", "svg", "math", "title")
 _VOID = ("meta", "link", "input", "br", "path")
-_CALL = re.compile(r"(?<!function )\b(n|p|)gettext\(")
+_CALL = re.compile(r"(?<!function )\b(n|p|)gettext(?:Noop)?\(")
 _COMMENT = re.compile(r"^[ \t]*//.*", re.MULTILINE)
 _LITERAL = re.compile(r"""\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')\s*""")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")

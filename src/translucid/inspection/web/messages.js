@@ -30,6 +30,9 @@ export function ngettext(singular, plural, count, values = {}) {
   return filled(text, { count: formatNumber(count), ...values });
 }
 
+// Mark a text that is translated elsewhere, as in tables, and return it in English.
+export const gettextNoop = (text) => text;
+
 // Return the translation of a text that is not a literal: one that another file defines.
 export function translated(text) {
   return messages[text] || text;
@@ -61,15 +64,20 @@ export function directionOf(code) {
   }
 }
 
-// Return the name of a language in the language of the page, or in another one; the code itself if it has none.
-export function languageName(code, inLanguage = LANGUAGE) {
+// Return the name of a language in the language of the page, or in another one; the code itself if it has none. It is written as in
+// a sentence.
+export function languageInText(code, inLanguage = LANGUAGE) {
   try {
-    const name = new Intl.DisplayNames([inLanguage], { type: "language", fallback: "none" }).of(code);
-    if (!name) return code;
-    return name[0].toLocaleUpperCase(inLanguage) + name.slice(1); // it is a heading or an entry, not a word of a sentence
+    return new Intl.DisplayNames([inLanguage], { type: "language", fallback: "none" }).of(code) ?? code;
   } catch {
     return code;
   }
+}
+
+// Return the name of a language as a heading or an entry of a list.
+export function languageName(code, inLanguage = LANGUAGE) {
+  const name = languageInText(code, inLanguage);
+  return name === code ? code : name[0].toLocaleUpperCase(inLanguage) + name.slice(1);
 }
 
 // Translate the texts of the page that are in its HTML: each text and some attributes. An element with the attribute `data-message`

@@ -2,6 +2,7 @@
 
 import { formatNumber, gettext, ngettext } from "./messages.js";
 import { $ } from "./page_elements.js";
+import { translatedError } from "./server_messages.js";
 
 const EDITS_PER_REQUEST = 50;
 let editor; // the functions of documents.js, see initAcceptDialogs
@@ -87,7 +88,8 @@ async function acceptMany({ rest = false, doubtful = false }) {
       const response = await editor.request(`${id}/accept`, "POST", { texts, rest: rest && isLast, doubtful });
       if (!isOpen()) return false;
       removeAcceptedDrafts(texts, response.problems);
-      for (const [number, problem] of Object.entries(response.problems)) problems.set(Number(number), problem);
+      for (const [number, problem] of Object.entries(response.problems))
+        problems.set(Number(number), translatedError(problem));
     }
     editor.showProblem(problems.size ? new Error(describeProblems(problems)) : null);
     await editor.refreshProgress();

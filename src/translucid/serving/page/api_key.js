@@ -46,9 +46,9 @@ export function withApiKey(fields) {
   return key ? { ...fields, api_key: key } : fields;
 }
 
-// If an error message is about the key, show it at the form; return whether it is.
-export function showKeyError(message) {
-  if (!isRequired || !/API key/.test(message)) return false;
+// If an error of the API is about the key, show the message at the form; return whether it is.
+export function showKeyError(apiMessage, message = asSentence(apiMessage)) {
+  if (!isRequired || !/API key/.test(apiMessage)) return false;
   toggleForm(true);
   showMessage(message);
   return true;

@@ -3,6 +3,7 @@
 
 import { element } from "./elements.js";
 import { formatNumber, gettext } from "./messages.js";
+import { translatedWarning } from "./server_messages.js";
 import { LOW_PROBABILITY } from "./word_chips.js";
 
 const retrievedWords = new WeakMap(); // the words of the memory by their elements
@@ -25,7 +26,7 @@ export function translationNodes({ translation, sentences }) {
 
 // Return the warnings of a response, without duplicates.
 export function warningTexts({ sentences }) {
-  const warnings = sentences.flatMap((sentence) => sentence.warnings ?? []);
+  const warnings = sentences.flatMap(warningsOf);
   sentences.forEach((sentence, i) => {
     if (!hasLowConfidence(sentence)) return;
     const confidence = formatShare(sentence.confidence);
@@ -53,6 +54,10 @@ export function retrievedWordOf(node) {
   return retrievedWords.get(node);
 }
 
+function warningsOf({ warnings = [] }) {
+  return warnings.map(translatedWarning);
+}
+
 function hasLowConfidence({ confidence }) {
   return confidence !== null && confidence !== undefined && confidence < LOW_CONFIDENCE;
 }
@@ -61,7 +66,7 @@ function sentenceElement(sentence) {
   const nodes = sentenceNodes(sentence);
   if (sentence.origin === "memory")
     return element("span", { className: "from-memory", title: gettext("from the translation memory") }, ...nodes);
-  const reasons = [...(sentence.warnings ?? [])];
+  const reasons = warningsOf(sentence);
   if (hasLowConfidence(sentence))
     reasons.push(gettext("confidence {share}", { share: formatShare(sentence.confidence) }));
   if (!reasons.length) return element("span", {}, ...nodes);

@@ -29,6 +29,7 @@ import {
   showHints,
   showState,
 } from "./segment_item.js";
+import { translatedError, translatedKind } from "./server_messages.js";
 import {
   addRecentDocument,
   readDrafts,
@@ -95,7 +96,12 @@ export function initDocuments(settings, getSelectedModel) {
   $("document-file").accept = settings.supportedFilesFormat.join();
   $("document-kinds").append(
     ...settings.documentKinds.map(({ name, endings }) =>
-      element("li", {}, element("span", { textContent: name }), element("span", { textContent: endings.join(" ") })),
+      element(
+        "li",
+        {},
+        element("span", { textContent: translatedKind(name) }),
+        element("span", { textContent: endings.join(" ") }),
+      ),
     ),
   );
   const input = $("document-file");
@@ -285,8 +291,8 @@ function showProgress(record) {
   const isActive = ACTIVE_STATES.includes(state);
   const finished = isActive ? done : accepted;
   $("document").hidden = false;
-  $("document-name").textContent = `${name} (${kind})`;
-  $("document-status").textContent = message ?? record.error;
+  $("document-name").textContent = `${name} (${translatedKind(kind)})`;
+  $("document-status").textContent = message ?? translatedError(record.error);
   $("document-status").classList.toggle("problem", hasFailed);
   $("document-progress").hidden = !(isActive || (state === "done" && total));
   $("document-progress").value = total ? finished / total : 0;

@@ -2,6 +2,7 @@
 
 import { showKeyError, withApiKey } from "./api_key.js";
 import { gettext } from "./messages.js";
+import { translatedError } from "./server_messages.js";
 
 export const RETRY_DELAY = 3000; // milliseconds until the next attempt to reach the server
 const LONGEST_RETRY_AFTER = 120; // seconds: no new attempt if Retry-After is longer
@@ -34,13 +35,13 @@ function serverError({ status, headers }, apiMessage) {
   const retryable = status >= 500 || (isBusy && seconds <= LONGEST_RETRY_AFTER);
   const retryNote = seconds && retryable ? ` ${gettext("The page tries again in {seconds} s.", { seconds })}` : "";
   const message = asSentence(apiMessage) + retryNote;
-  const text = showKeyError(message) ? gettext("The server requires an API key: see above.") : message;
+  const text = showKeyError(apiMessage, message) ? gettext("The server requires an API key: see above.") : message;
   return Object.assign(new Error(text), { fromServer: true, retryable, retryDelay: 1000 * seconds || RETRY_DELAY });
 }
 
-// Turn an API error, "Invalid request: … (field)", into a sentence.
+// Turn an API error, "Invalid request: … (field)", into a sentence in the language of the page.
 export function asSentence(apiMessage) {
-  const text = apiMessage.replace(/^(Invalid request|Slowdown): /, "").replace(/ \(\w+\)$/, "");
+  const text = translatedError(apiMessage.replace(/^(Invalid request|Slowdown): /, "").replace(/ \(\w+\)$/, ""));
   const end = /[.!?]$/.test(text) ? "" : ".";
   return text[0].toUpperCase() + text.slice(1) + end;
 }

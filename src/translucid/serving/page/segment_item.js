@@ -3,6 +3,7 @@
 import { formatShare, LOW_CONFIDENCE } from "./confidence.js";
 import { element, svgElement } from "./elements.js";
 import { formatNumber, gettext } from "./messages.js";
+import { translatedPlace, translatedWarning } from "./server_messages.js";
 
 const hintResponses = new Map(); // promises by request path, so that each segment's hints are requested once
 const retrievedWords = new WeakMap(); // by button
@@ -11,7 +12,8 @@ const ORIGINS = { memory: gettext("from the memory"), person: gettext("edited by
 
 // Create the item. `draft` is the unaccepted edit, if any; `languages` are { source, target } codes.
 export function segmentItem(segment, draft, languages) {
-  const { number, place, target, existing, doubts } = segment;
+  const { number, target, existing, doubts } = segment;
+  const place = translatedPlace(segment.place);
   const item = element("li", { className: segmentClasses(segment, draft) });
   item.dataset.number = number;
   const source = element(
@@ -41,7 +43,10 @@ export function segmentItem(segment, draft, languages) {
     ),
   );
   if (segment.longest) showLength(textarea, actions, segment.longest);
-  const warnings = element("p", { className: "doubts", textContent: doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
+  const warnings = element("p", {
+    className: "doubts",
+    textContent: doubts.map((doubt) => `⚠ ${translatedWarning(doubt)}`).join("\n"),
+  });
   const hints = element("div", {
     className: "hints",
     role: "group",
@@ -126,8 +131,9 @@ export function entryOf(button) {
 
 // The line above a segment: its number and place, its confidence, the origin of its translation, and its state.
 function segmentInfo(segment, draft) {
-  const { number, place, note, confidence, origin } = segment;
-  const info = element("p", { className: "hint", textContent: `${number + 1} · ${place}`, title: note ?? "" });
+  const { number, note, confidence, origin } = segment;
+  const textContent = `${number + 1} · ${translatedPlace(segment.place)}`;
+  const info = element("p", { className: "hint", textContent, title: note ?? "" });
   if (confidence !== null) {
     const title = gettext("confidence {share}", { share: formatShare(confidence) });
     const thresholds = { min: 0, max: 1, low: LOW_CONFIDENCE, high: LOW_CONFIDENCE, optimum: 1 };

@@ -66,7 +66,7 @@ def test_messages_of_the_server_are_in_the_language_of_the_page(page):
     expect(last).to_contain_text("3 · Zeile 3")
     expect(last).to_contain_text("unbekannte Zeichen: 足 球")
     page.set_input_files("#document-file", {"name": "old.doc", "mimeType": "text/plain", "buffer": b"I sing."})
-    problem = "'old.doc' ist von keiner Art, die hier übersetzt wird. Speichern Sie die Datei als .docx, und übersetzen Sie"
+    problem = "'old.doc' ist von keiner Art, die hier übersetzt wird. Speichern Sie die Datei als .docx"
     expect(page.locator("#document-problem")).to_contain_text(problem)
     page.get_by_role("button", name="Text", exact=True).click()
     page.fill("#source", "I like 足球")

@@ -18,7 +18,10 @@ WITHOUT_WARNINGS = {"report.py"}
 KIND = re.compile(r"(\{\}|[a-z][a-z ]*): .")
 SHORT = ["1 word for 4", "3 words for 40", "0 words for 8"]
 VALUES = {  # of templates whose values are parts of messages
-    "{}: the model has never seen {}": ["capitals: the model has never seen Á É", "lower case: the model has never seen ñ"],
+    "{}: the model has never seen {}": [
+        "capitals: the model has never seen Á É",
+        "lower case: the model has never seen ñ",
+    ],
     "capitals: the model has hardly seen words {}; lower case may do better": [
         "capitals: the model has hardly seen words in capitals; lower case may do better",
         "capitals: the model has hardly seen words that begin with capitals; lower case may do better",

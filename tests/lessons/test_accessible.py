@@ -11,7 +11,6 @@ from playwright.sync_api import expect
 from tests.probes.fonts import FONTS, set_in
 from tests.probes.pseudo_locale import CODE, english_texts, pseudo_catalog, words_of
 from tests.probes.sliders import slide
-from translucid.inspection.rendering.bundling import WEB
 from translucid.inspection.rendering.message_catalogs import LESSON_TEMPLATE, TEMPLATE
 from translucid.lessons.pages import recorded, save_pages
 from translucid.lessons.recording import LESSON
@@ -123,22 +122,26 @@ NAMES_IN_FIGURES = {"clean", "other", "bleu", "alti", "log", "exp", "tanh", "sin
 """Words that are the same in every language: functions, and names of figures, runs and measures."""
 
 
-def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(context, tmp_path):
-    """In a pseudo-language, of which each text of the catalogs is a third longer than in English."""
-    folder = tmp_path / "lessons"
-    folder.mkdir()
-    records = {name: recorded(name) for name in LESSON}
-    save_pages(folder, records)
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory):
+    """The folder of lessons with the packaged records, also in a pseudo-language whose texts are a third longer."""
+    folder = tmp_path_factory.mktemp("translated")
+    save_pages(folder, {name: recorded(name) for name in LESSON})
     (folder / "languages" / f"{CODE}.js").write_text(pseudo_catalog(TEMPLATE, LESSON_TEMPLATE), encoding="utf-8")
     loader = folder / "language.js"
-    loader.write_text(f"globalThis.pageLanguages = ['{CODE}'];\n{(WEB / 'language.js').read_text()}", encoding="utf-8")
+    loader.write_text(loader.read_text(encoding="utf-8").replace("= [", f'= ["{CODE}", ', 1), encoding="utf-8")
+    return folder
+
+
+def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(context, translated):
     page = context.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
     found = {}
     for name in ("index", *LESSON):
-        page.goto(f"{folder.as_uri()}/{name}.html?lang={CODE}")
+        page.goto(f"{translated.as_uri()}/{name}.html?lang={CODE}")
         assert page.evaluate("[document.documentElement.lang, document.dir]") == [CODE, "rtl"]
-        words = {*words_of(json.loads(records.get(name, "[]"))), *NAMES_IN_FIGURES}
+        record = [] if name == "index" else json.loads(recorded(name))
+        words = {*words_of(record), *NAMES_IN_FIGURES}
         if english := english_texts(page, words):
             found[name] = english
         if page.evaluate("document.documentElement.scrollWidth") > 390:
@@ -147,19 +150,19 @@ def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(context
     assert found == {}, "\n".join(map(str, found.items()))
 
 
-def test_the_language_is_that_of_the_browser_or_of_a_link_that_other_lessons_keep(context, saved):
+def test_the_language_is_that_of_the_browser_or_of_a_link_that_other_lessons_keep(context, translated):
     page = context.browser.new_page(locale="es-MX")
-    page.goto(f"{saved.as_uri()}/heads.html")
+    page.goto(f"{translated.as_uri()}/heads.html")
     expect(page.locator("h1")).to_have_text("Cabezas")
     assert page.title() == "Cabezas · Translucid"
     assert re.search(r"\d,\d \%", page.locator(".ablation-table").inner_text())
-    page.goto(f"{saved.as_uri()}/masks.html?lang=de#head=1")
+    page.goto(f"{translated.as_uri()}/masks.html?lang=de#head=1")
     page.wait_for_selector("#figure[data-ready]")
     assert page.evaluate("document.documentElement.lang") == "de"
     expect(page.get_by_role("group").locator("[value='1']:checked").last).to_be_attached()  # links mean the same
     page.set_viewport_size({"width": 390, "height": 844})
     for name in ("ablation", "features", "masks"):
-        page.goto(f"{saved.as_uri()}/{name}.html?lang=de")
+        page.goto(f"{translated.as_uri()}/{name}.html?lang=de")
         page.wait_for_selector("#figure[data-ready]")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
     page.locator(".pagination a").last.click()

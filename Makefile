@@ -20,8 +20,10 @@ BIN := $(VENV)/bin
 
 .PHONY: demo messages test test-runtime test-lowest test-trackers quick reliability gpu mutation docs wheel pictures browser check javascript format clean
 
-# Two processes; each takes the next file, in the order of tests/costs.py, which begins with those that take longest.
-PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Two processes (WORKERS=4 for more cores); each takes the next file, in the order of tests/costs.py, which begins with
+# those that take longest.
+WORKERS ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Half of the time in which tests are collected is that of compiling them, if what is compiled may not be kept.
 unexport PYTHONDONTWRITEBYTECODE
 

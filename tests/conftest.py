@@ -15,6 +15,11 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
+
+# One thread for all libraries, before one of them is imported: several wait for each other on the cores that test
+# processes share, which takes three times the processor time.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import torch
 from filelock import FileLock
 
@@ -178,12 +183,6 @@ def real_models(real_data) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    """Use one thread: small models are no faster with more, and tests share their machine."""
-    torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session", autouse=True)
 def _a_cache_of_their_own(tmp_path_factory):
     """Use a separate cache, so that tests do not change the user's cache of converted models."""
     with pytest.MonkeyPatch.context() as patched:
@@ -222,6 +221,8 @@ def _read_once():
 
 @pytest.fixture(autouse=True)
 def _same_numbers_each_time():
+    if torch.get_num_threads() != 1:  # a test or a library has changed it
+        torch.set_num_threads(1)
     torch.manual_seed(1)
     torch.set_flush_denormal(False)  # loading a model sets it, but Hypothesis needs subnormal numbers
 

@@ -132,7 +132,9 @@ def patterns():
     """Return each pattern of our packages with the methods that the source calls on it."""
     root = Path(translucid.__file__).parents[1]
     sources = {file: file.read_text() for package in PACKAGES for file in (root / package).rglob("*.py")}
-    all_source = "\n".join(sources.values())
+    called = re.compile(rf"\b(\w+)\.({'|'.join(PATTERN_METHODS)})\(")
+    calls_in = {file: methods_by_name(called.findall(source)) for file, source in sources.items()}
+    calls_anywhere = methods_by_name(call for source in sources.values() for call in called.findall(source))
     methods = defaultdict(set)
     for file, source in sources.items():
         name = ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
@@ -140,12 +142,20 @@ def patterns():
             continue
         for variable, value in vars(importlib.import_module(name)).items():
             if isinstance(value, re.Pattern):
-                uses = re.findall(rf"\b{variable}\.(\w+)\(", source if variable.startswith("_") else all_source)
-                methods[value] |= {*uses, "match"} & {*PATTERN_METHODS}
-        calls = re.search(r"\bre\.[a-z]+\(", source)  # parsing all source files would take seconds
-        for node in ast.walk(ast.parse(source)) if calls else ():
+                calls = calls_in[file] if variable.startswith("_") else calls_anywhere
+                methods[value] |= {*calls[variable], "match"}
+        is_used = "re" in calls_in[file]  # parsing all source files would take seconds
+        for node in ast.walk(ast.parse(source)) if is_used else ():
             if pattern := _pattern_of(node):
                 methods[pattern].add(node.func.attr)
+    return methods
+
+
+def methods_by_name(calls):
+    """Return the methods of each variable, given pairs of a variable and a method."""
+    methods = defaultdict(set)
+    for variable, method in calls:
+        methods[variable].add(method)
     return methods
 
 

@@ -1,5 +1,6 @@
 """Complete responses of the document routes."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from bitext.documents.document import Segment, Target
 from bitext.documents.tagged_text import Mark, TaggedText
 from bitext.pair import Pair
+from bitext.review.review_file import read_review, written_review
 from translucid.api.translator import Translator
 from translucid.serving.documents import Counts, JobFiles, Row
 from translucid.serving.routes import editing
@@ -130,6 +132,7 @@ def test_an_empty_document_has_no_segments(client):
     assert client.get(f"/documents/{job['id']}/segments").json() == []
     assert client.post(f"/documents/{job['id']}/accept", json={"rest": True}).json() == {
         "accepted": 0,
+        "numbers": [],
         "problems": {},
         "remembered": False,
     }
@@ -182,19 +185,42 @@ def test_accepting_several_translations(client):
     texts = {"texts": {"0": "sin marcas", "1": "Tú cantas."}}
     answer = client.post(f"{path}/accept", json=texts).json()
     problem = {"0": "⟨1⟩ is missing. Put it where it belongs."}
-    assert answer == {"accepted": 1, "problems": problem, "remembered": False}
+    assert answer == {"accepted": 1, "numbers": [1], "problems": problem, "remembered": False}
     answer = client.post(f"{path}/accept", json={**texts, "rest": True}).json()
-    assert answer == {"accepted": 1 + len(without_warnings), "problems": problem, "remembered": False}
+    numbers = [1, *without_warnings]
+    assert answer == {"accepted": len(numbers), "numbers": numbers, "problems": problem, "remembered": False}
     answer = client.post(f"{path}/accept", json={"rest": True, "doubtful": True}).json()
-    assert answer == {"accepted": 3 - 1 - len(without_warnings), "problems": {}, "remembered": False}
+    numbers = [0] + [2] * (not without_warnings)
+    assert answer == {"accepted": len(numbers), "numbers": numbers, "problems": {}, "remembered": False}
     reviewed = client.get(f"{path}/segments").json()
     assert [row["accepted"] for row in reviewed] == [True] * 3
     assert [row["origin"] for row in reviewed] == ["model", "person", "model"]
     assert [row["doubts"] for row in reviewed] == [rows[0]["doubts"], [], rows[2]["doubts"]]
     assert [row["target"] for row in reviewed] == [rows[0]["target"], "Tú cantas.", rows[2]["target"]]
+    withdrawn = client.post(f"{path}/withdraw", json={"numbers": [2, 1]}).json()
+    assert withdrawn == {"segments": rows[1:], "staying": 0}
+    assert client.get(f"{path}/segments").json() == [reviewed[0], *rows[1:]]
+    assert client.get(f"{path}").json()["accepted"] == 1
     for name in ("rest", "doubtful"):
         invalid = client.post(f"{path}/accept", json={name: 3})
         assert refusal_of(invalid) == (400, f"{name} is neither true nor false")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "status", "message"),
+    [
+        (3, 400, "numbers is not a list of numbers of segments"),
+        ([True], 400, "numbers is not a list of numbers of segments"),
+        ([-1], 400, "numbers is not a list of numbers of segments"),
+        ([0] * 501, 400, "501 numbers exceed the limit of 500"),
+        (None, 400, "missing numbers parameter"),
+        ([3], 404, "There is no such segment"),
+    ],
+)
+def test_withdrawn_numbers_that_are_refused(client, numbers, status, message):
+    job = finished_job(client, send(client, HTML, "a.html").json())
+    response = client.post(f"/documents/{job['id']}/withdraw", json={"numbers": numbers})
+    assert refusal_of(response) == (status, message)
 
 
 def test_all_segments_are_gone_through_in_parts(monkeypatch):
@@ -233,17 +259,17 @@ def test_the_rest_is_what_nobody_has_accepted_and_what_is_not_doubtful():
     accept = review_of(
         [row(0, "a"), row(1, None), row(2, "c", accepted=True), row(3, "d", doubts=("lost: 1",)), row(4, "e")]
     )
-    assert accept({}, rest=False, doubtful=True) == ({}, [], {})
-    assert accept({}, rest=True, doubtful=False) == ({0: "a", 4: "e"}, [Pair("s0", "a"), Pair("s4", "e")], {})
+    assert accept({}, rest=False, doubtful=True) == ({}, {}, {})
+    assert accept({}, rest=True, doubtful=False) == ({0: "a", 4: "e"}, {0: Pair("s0", "a"), 4: Pair("s4", "e")}, {})
     stored, pairs, _ = accept({4: "y", 2: "z"}, rest=True, doubtful=True)
     assert stored == {4: "y", 2: "z", 0: "a", 3: "d"}
-    assert pairs == [Pair("s4", "y"), Pair("s2", "z"), Pair("s0", "a"), Pair("s3", "d")]
+    assert pairs == {4: Pair("s4", "y"), 2: Pair("s2", "z"), 0: Pair("s0", "a"), 3: Pair("s3", "d")}
 
 
 def test_pairs_for_the_memory_are_read_as_the_model_reads_them():
     source, target = TaggedText("dogscats", (Mark(4, " \n"),)), TaggedText("perrosgatos", (Mark(6, " \n"),))
     accept = review_of([Row(0, Segment(source, ""), Target(target, "model"), accepted=False)])
-    assert accept({}, rest=True)[1] == [Pair("dogs cats", "perros gatos")]
+    assert accept({}, rest=True)[1] == {0: Pair("dogs cats", "perros gatos")}
 
 
 def test_a_long_tag_is_shortened():
@@ -265,3 +291,32 @@ def test_a_long_tag_is_shortened():
         "doubts": [],
         "accepted": False,
     }
+
+
+def test_a_review_file_comes_back(client):
+    path = f"/documents/{finished_job(client, send(client, HTML, 'a.html').json())['id']}"
+    client.put(f"{path}/segments/1", json={"text": "Tú cantas."})
+    rows = client.get(f"{path}/segments").json()
+    table, xliff = (client.get(f"{path}/review?format={name}") for name in ("docx", "xlf"))
+    assert client.get(f"{path}/review").content == table.content
+    assert table.headers["content-disposition"] == 'attachment; filename="a_es.review.docx"'
+    assert xliff.headers["content-type"].startswith("application/xliff+xml")
+    review = read_review("a.xlf", xliff.content)
+    assert [row.state for row in review.rows] == ["translated", "reviewed", "translated"]
+    assert [row.target for row in read_review("a.docx", table.content).rows] == [row["target"] for row in rows]
+    client.put(f"{path}/segments/1", json={"text": "Cantas."})  # later: the review leaves it alone
+    client.put(f"{path}/segments/2", json={"text": "Otra."})
+    texts = ["Sin marcas", rows[1]["target"], "Me gusta 足球."]
+    changed = [replace(row, target=text, who="Eva") for row, text in zip(review.rows, texts, strict=True)]
+    file = {"file": ("b.docx", written_review("b.docx", replace(review, rows=changed)))}
+    answer = client.post(f"{path}/review", files=file).json()
+    assert (answer["numbers"], answer["corrected"], answer["remembered"]) == ([2], 1, False)
+    assert answer["problems"] == ["row 1: ⟨1⟩ is missing. Put it where it belongs."]
+    assert len(answer["warnings"]) == 1 and answer["warnings"][0].startswith("row 3: the translation was changed after")
+    targets = [row["target"] for row in client.get(f"{path}/segments").json()]
+    assert targets == [rows[0]["target"], "Cantas.", "Me gusta 足球."]
+    for name, message in (("a.txt", "is no file for review"), ("a.docx", "a.docx")):
+        status, text = refusal_of(client.post(f"{path}/review", files={"file": (name, b"x")}))
+        assert status == 400 and message in text
+    assert refusal_of(client.get(f"{path}/review?format=pdf")) == (400, "format is none of docx, xlf")
+    assert refusal_of(client.post(f"{path}/review", files={"other": ("a", b"")})) == (400, "missing file parameter")

@@ -93,6 +93,13 @@ def test_all_segments_are_accepted_at_once_except_doubtful_ones(page):
     expect(page.locator("#segments li.accepted")).to_have_count(3)
     expect(page.locator("#accept-all")).to_be_hidden()
     expect(page.locator("#document-progress")).to_have_js_property("value", 1)
+    for count in (accepted, 0):
+        page.keyboard.press("Control+z")
+        expect(page.locator("#document-status")).to_contain_text(f"{count} of 3")
+    expect(page.locator("#segments li").first).to_have_class(re.compile("draft"))
+    page.keyboard.press("Control+Shift+z")
+    expect(page.locator("#document-status")).to_contain_text(f"{accepted} of 3")
+    expect(page.locator("#segments li").first).to_have_class("accepted")
 
 
 def test_segments_are_edited_by_keyboard_alone(page):
@@ -128,7 +135,7 @@ def test_segments_are_edited_by_keyboard_alone(page):
     assert downloaded(page)[1].splitlines() == ["Me encanta.", *before[1:]]
 
 
-def test_an_accepted_translation_fills_repetitions_and_one_key_undoes_it(page):
+def test_an_accepted_translation_fills_repetitions_and_all_steps_are_undone_and_redone(page):
     choose(page, "You sing.\nI like soccer.\nYou sing.\nThey sing.\nYou sing.\n")
     areas, notice = page.locator("#segments textarea"), page.locator("#editor-notice")
     items = page.locator("#segments li")
@@ -145,17 +152,38 @@ def test_an_accepted_translation_fills_repetitions_and_one_key_undoes_it(page):
     page.keyboard.press("Alt+m")  # there is no memory
     expect(notice).to_contain_text("no match")
     assert texts(page)[1] == "I like soccer."
-    page.keyboard.press("Alt+u")
+    page.keyboard.press("Control+z")
     expect(areas.nth(1)).to_have_value(before[1])
     assert texts(page) == ["Cantas.", before[1], "Cantas.", before[3], "Mine."]
-    page.keyboard.press("Alt+u")
+    page.keyboard.press("Control+z")
     expect(areas.nth(2)).to_have_value(before[2])
     assert texts(page) == ["Cantas.", *before[1:4], "Mine."]
     expect(items.nth(2).locator(".state")).to_contain_text("machine translation")
-    page.keyboard.press("Alt+u")
+    page.keyboard.press("Control+z")
+    expect(areas.first).to_be_focused()
+    expect(items.first.locator(".state")).to_contain_text("edited, not accepted")
+    expect(page.locator("#document-status")).to_contain_text("0 of 5")
+    expect(notice).to_contain_text("Undone: acceptance of segment 1")
+    page.keyboard.press("Control+z")
+    expect(items.first.locator(".state")).to_contain_text("machine translation")
+    page.keyboard.press("Control+z")
+    expect(areas.nth(4)).to_be_focused()
+    assert texts(page) == before
+    page.keyboard.press("Control+z")
     expect(notice).to_contain_text("nothing to undo")
+    page.reload()
+    expect(areas.nth(4)).to_be_focused()
+    for _ in range(4):
+        page.keyboard.press("Control+Shift+z")
+    expect(notice).to_contain_text("Redone: filling of 1 repetition")
+    assert texts(page) == ["Cantas.", before[1], "Cantas.", before[3], "Mine."]
+    expect(page.locator("#document-status")).to_contain_text("1 of 5")
+    areas.nth(3).focus()
+    page.keyboard.type("x")
+    page.keyboard.press("Control+z")  # the browser undoes what was typed
+    expect(areas.nth(3)).to_have_value(before[3])
     page.keyboard.press("Alt+j")
-    expect(areas.nth(2)).to_be_focused()
+    expect(areas.nth(4)).to_be_focused()
 
 
 def test_search_and_replace_shows_what_changes_and_can_be_undone(page):
@@ -174,7 +202,7 @@ def test_search_and_replace_shows_what_changes_and_can_be_undone(page):
     page.get_by_label("replace in segment 3").uncheck()
     page.get_by_role("button", name="Replace in 1 segment").click()
     assert texts(page) == ["Uno. Uno.", "Dos ($1).", "uno"]
-    page.keyboard.press("Alt+u")
+    page.keyboard.press("Control+z")
     expect(areas.nth(1)).to_have_value("Dos (uno).")
     assert texts(page) == ["Uno. Uno.", "Dos (uno).", "uno"]
     page.keyboard.press("Alt+r")
@@ -227,7 +255,7 @@ def test_a_second_tab_and_a_reload_follow_and_time_is_counted(page):
     page.reload()
     expect(areas.nth(2)).to_be_focused()
     expect(areas.nth(2)).to_have_value("They go.")
-    page.keyboard.press("Alt+u")
+    page.keyboard.press("Control+z")
     expect(page.locator("#segments li").nth(2).locator(".state")).to_contain_text("machine translation")
 
 

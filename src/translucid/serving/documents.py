@@ -52,6 +52,7 @@ from translucid.ground.special import Formality
 from translucid.jobs.documents import segments_to_translate
 from translucid.serving.catalog import AnyServed, Catalog
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
+from translucid.serving.memory import WrittenEntry
 from translucid.serving.queue import Task, in_chunks
 from translucid.serving.requests import RequestContext, RequestTask, until_disconnected
 from translucid.serving.texts import detect_sources, segment_sources, translated, with_terminology
@@ -131,6 +132,13 @@ _TABLE = """CREATE TABLE segments (
     number INTEGER PRIMARY KEY, place TEXT, source TEXT, source_marks TEXT, existing TEXT, note TEXT, longest INTEGER,
     target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, retrieved TEXT,
     accepted INTEGER DEFAULT 0)"""
+_TARGET = "target, target_marks, origin, confidence, doubts, retrieved"
+"""The columns of a translation."""
+_BEFORE = """CREATE TABLE before_acceptance (
+    number INTEGER PRIMARY KEY, source TEXT, written TEXT, replaced TEXT, who TEXT,
+    target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, retrieved TEXT)"""
+"""The translations that accepted ones have replaced, and the entries of a translation memory that acceptance has
+written (source, written) and replaced."""
 
 MOST_CHARACTERS = 200_000
 """The maximum number of characters in segments that are returned together, with tags, notes and translations."""
@@ -247,17 +255,47 @@ class JobFiles:
         rows = starmap(_source_columns, enumerate(segments))
         with self._database("rwc") as database:
             database.execute(_TABLE)
+            database.execute(_BEFORE)
             database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 6 + ",0)", rows)
 
     def store(self, targets: Iterable[tuple[int, Target]], *, accepted: bool = False) -> None:
         """Store translations by the number of the segment; those that a person has `accepted` replace all others."""
-        rows = [(*_columns(target), accepted, number, accepted) for number, target in targets]
+        rows = [(*_columns(target), number) for number, target in targets]
+        values = f"SET ({_TARGET}) = (?,?,?,?,?,?)"
         with self._database() as database:
-            database.executemany(
-                "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=?, retrieved=?, "
-                "accepted=? WHERE number=? AND (? OR NOT accepted)",
-                rows,
-            )
+            if accepted:
+                columns = f"number, {_TARGET}"
+                before = f"SELECT {columns} FROM segments WHERE number=? AND NOT accepted"
+                insert = f"INSERT OR IGNORE INTO before_acceptance ({columns}) {before}"
+                database.executemany(insert, [row[-1:] for row in rows])
+                database.executemany(f"UPDATE segments {values}, accepted=1 WHERE number=?", rows)
+            else:
+                database.executemany(f"UPDATE before_acceptance {values} WHERE number=?", rows)
+                database.executemany(f"UPDATE segments {values} WHERE number=? AND NOT accepted", rows)
+
+    def store_entries(self, entries: Iterable[tuple[int, WrittenEntry]]) -> None:
+        """Store which entries of a memory the acceptance of segments has written, by the number of the segment."""
+        rows = []
+        for number, (source, target, replaced, who) in entries:
+            rows.append((replaced, who, source, target, number))
+        first = "CASE WHEN source IS NULL THEN ? ELSE"  # a later acceptance replaces the entry of the first one
+        changes = f"replaced = {first} replaced END, who = {first} who END, source = ?, written = ?"
+        with self._database() as database:
+            database.executemany(f"UPDATE before_acceptance SET {changes} WHERE number=?", rows)
+
+    def withdraw(self, numbers: Sequence[int]) -> list[WrittenEntry]:
+        """Bring back the translations before acceptance; return the entries of a memory that acceptance has written."""
+        rows = [(number,) for number in numbers]
+        before = f"(SELECT {_TARGET} FROM before_acceptance WHERE before_acceptance.number = segments.number)"
+        update = f"UPDATE segments SET ({_TARGET}) = {before}, accepted=0 WHERE number=? AND accepted"
+        select = "SELECT source, written, replaced, who FROM before_acceptance WHERE number=? AND source IS NOT NULL"
+        entries: list[WrittenEntry] = []
+        with self._database() as database:
+            database.executemany(update, rows)
+            for row in rows:
+                entries += starmap(WrittenEntry, database.execute(select, row))
+            database.executemany("DELETE FROM before_acceptance WHERE number=?", rows)
+        return entries
 
     def counts(self) -> Counts:
         """Return the numbers of accepted and of doubtful segments."""
@@ -503,6 +541,13 @@ class DocumentJobs:
         job.files.store(targets.items(), accepted=True)
         with job.writing:
             job.corrections += 1
+
+    def withdraw(self, job: Job, numbers: Sequence[int]) -> list[WrittenEntry]:
+        """Undo the acceptance of segments; return the entries of a memory that it has written."""
+        entries = job.files.withdraw(numbers)
+        with job.writing:
+            job.corrections += 1
+        return entries
 
     def translate_again(self, job: Job, number: int) -> None:
         """Translate a segment again with its client's memory as it is now, unless a person has accepted it."""

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from cachetools import LRUCache
 
@@ -25,6 +25,7 @@ from bitext.memory.database import ENDING, MemoryBusyError, is_database
 from bitext.memory.match import MIN_PERCENT, UNWRITABLE, Match
 from bitext.memory.translation_memory import MAX_MATCHES, Recall, TranslationMemory
 from bitext.pair import Pair
+from bitext.words import normalized_text
 from translucid.data.formality import may_be
 from translucid.ground.errors import UserError
 from translucid.ground.special import Formality
@@ -57,6 +58,17 @@ NO_ENTRY = "The memory has no such entry"
 """The message for a text without an entry."""
 
 log = logging.getLogger("translucid.serving")
+
+
+class WrittenEntry(NamedTuple):
+    """An entry that was written, and what it has replaced."""
+
+    source: str
+    target: str
+    replaced: str | None = None
+    """The translation before; None if there was no entry."""
+    who: str = ""
+    """The author of that translation."""
 
 
 class OptionalMemory(TranslationMemory):
@@ -240,7 +252,7 @@ class ServerMemory:
         is_complete = len(entries) <= MOST_FOUND and time.monotonic() - started < FIND_SECONDS
         return [Match(text, entry) for entry in entries[:MOST_FOUND]], is_complete
 
-    def add(self, source: str, target: str, pairs: Sequence[Pair], who: str) -> Future[None]:
+    def add(self, source: str, target: str, pairs: Sequence[Pair], who: str) -> Future[list[WrittenEntry]]:
         """Add pairs to the memory in the writer's thread.
 
         Args:
@@ -250,7 +262,7 @@ class ServerMemory:
             who: the origin that is stored with the pairs.
 
         Returns:
-            A future that ends when the pairs are written, or fails with an ApiError: 403, the memory is full; 503,
+            A future of the entries, when they are written; or it fails with an ApiError: 403, the memory is full; 503,
             another program writes to it; or with a ServerError.
 
         Raises:
@@ -275,6 +287,18 @@ class ServerMemory:
         writer = self._writer_for(source, target)
         return self._submit(lambda: self._remove(writer, text))
 
+    def take_back(self, source: str, target: str, entries: Sequence[WrittenEntry]) -> Future[int]:
+        """Bring back what entries have replaced, in the writer's thread; what was changed since then stays.
+
+        Returns:
+            A future of the number of entries that stay; it may fail as `add`.
+
+        Raises:
+            ApiError: as `add`.
+        """
+        writer = self._writer_for(source, target)
+        return self._submit(lambda: self._take_back(writer, entries))
+
     def close(self) -> None:
         """Write all additions that wait, end the learning, and close the file."""
         self._thread.shutdown()
@@ -293,7 +317,7 @@ class ServerMemory:
             raise ApiError(400, f"Invalid request: suggestions are taken from {direction}")
         return self._writer
 
-    def _submit(self, work: Callable[[], None]) -> Future[None]:
+    def _submit(self, work: Callable[[], Result]) -> Future[Result]:
         """Write in the writer's thread."""
         if not self._pending.acquire(blocking=False):
             raise ApiError(503, "Too many suggestions are waiting, please come again", retry_after=10)
@@ -301,15 +325,35 @@ class ServerMemory:
         future.add_done_callback(lambda _: self._pending.release())
         return future
 
-    def _add(self, writer: TranslationMemory, pairs: Sequence[Pair], who: str) -> None:
+    def _add(self, writer: TranslationMemory, pairs: Sequence[Pair], who: str) -> list[WrittenEntry]:
         with _as_api_errors():
             if len(writer) >= MOST:
                 raise ApiError(403, "No more suggestions are taken: the memory is full")
+            entries = []
+            for pair in pairs:
+                old = writer.exact(pair.source)
+                entries.append(WrittenEntry(*pair, old.target, old.entry.who) if old else WrittenEntry(*pair))
             added = writer.add(pairs, who)
         if self.learner:
             self.learner.corrected(added.new + added.changed)
         if added.skipped == len(pairs):
             raise ApiError(400, "Invalid request: a suggestion has two texts of some thousand characters at most")
+        return entries
+
+    def _take_back(self, writer: TranslationMemory, entries: Sequence[WrittenEntry]) -> int:
+        staying = 0
+        with _as_api_errors():
+            for source, target, replaced, who in entries:
+                now = writer.exact(source)
+                if now is None:
+                    continue
+                if now.target != normalized_text(target):
+                    staying += 1
+                elif replaced is None:
+                    writer.remove([source])
+                else:
+                    writer.add([Pair(source, replaced)], who)
+        return staying
 
     def _remove(self, writer: TranslationMemory, text: str) -> None:
         with _as_api_errors():

@@ -26,6 +26,7 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.requests import Fields, Handlers, RequestContext
 from translucid.serving.routes.editing import Editing
 from translucid.serving.routes.memory_entries import MemoryEntries
+from translucid.serving.routes.reviews import Reviews
 
 Schema = dict[str, Any]
 Handler = Callable[..., Any]
@@ -102,7 +103,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, dict[str
     libre, deepl, editing = LibreTranslate(context, jobs), DeepL(context), Editing(context, jobs)
     documents, glossaries = DeepLDocuments(deepl, jobs), DeepLGlossaries(deepl)
     multilingual = DeepLMultilingualGlossaries(deepl)
-    entries = MemoryEntries(context)
+    entries, reviews = MemoryEntries(context), Reviews(context, jobs)
     listing, reading_tools = ListingRoutes(context), ReadingTools(context)
     return {
         "translation": {
@@ -154,7 +155,10 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, dict[str
             "PUT /documents/{key}/segments/{number}": editing.accept,
             "POST /documents/{key}/segments/{number}/translate": editing.translate_again,
             "POST /documents/{key}/accept": editing.accept_several,
+            "POST /documents/{key}/withdraw": editing.withdraw,
             "GET /documents/{key}/segments/{number}/hints": editing.hints,
+            "GET /documents/{key}/review": reviews.review,
+            "POST /documents/{key}/review": reviews.upload_review,
         },
         "translation memory": {
             "POST /memory/entry": entries.entry,

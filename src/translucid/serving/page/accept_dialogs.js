@@ -1,11 +1,14 @@
 // The dialogs of a document: accept many translations at once, and what to do with unaccepted edits before a download.
 
+import { allSegments } from "./all_segments.js";
+import { beginStep, recordStep } from "./editor_history.js";
 import { formatNumber, gettext, ngettext } from "./messages.js";
 import { $ } from "./page_elements.js";
 import { translatedError } from "./server_messages.js";
 
-const EDITS_PER_REQUEST = 50;
+const TEXTS_PER_REQUEST = 50;
 let editor; // the functions of documents.js, see initAcceptDialogs
+let requestedLink = $("document-download");
 let skipsDialog = false; // during a download despite unaccepted edits
 
 // Set up. `documentEditor` has the functions
@@ -18,7 +21,7 @@ let skipsDialog = false; // during a download despite unaccepted edits
 //   showSegment(number, message): go to a segment, and show a message at it
 export function initAcceptDialogs(documentEditor) {
   editor = documentEditor;
-  $("document-download").addEventListener("click", onDownload);
+  guardDownload($("document-download"));
   $("accept-and-download").addEventListener("click", async () => {
     $("unaccepted-dialog").close("accept");
     if (await acceptMany({})) download();
@@ -39,11 +42,19 @@ export function initAcceptDialogs(documentEditor) {
   });
 }
 
-// The downloaded file lacks unaccepted edits: ask what to do with them.
-function onDownload(event) {
-  const count = Object.keys(editor.readDrafts()).length;
-  if (skipsDialog || !count) return;
-  event.preventDefault();
+// The file of a link lacks unaccepted edits: ask what to do with them before a download. `onQuestion` is called before.
+export function guardDownload(link, onQuestion = () => {}) {
+  link.addEventListener("click", (event) => {
+    const count = Object.keys(editor.readDrafts()).length;
+    if (skipsDialog || !count) return;
+    event.preventDefault();
+    requestedLink = link;
+    onQuestion();
+    askAboutEdits(count);
+  });
+}
+
+function askAboutEdits(count) {
   const edits = ngettext(
     "{count} of your edits is not accepted yet.",
     "{count} of your edits are not accepted yet.",
@@ -56,7 +67,7 @@ function onDownload(event) {
 
 function download() {
   skipsDialog = true;
-  $("document-download").click();
+  requestedLink.click();
   skipsDialog = false;
 }
 
@@ -80,27 +91,44 @@ async function acceptMany({ rest = false, doubtful = false }) {
   const { id } = editor.getDocument();
   const isOpen = () => editor.getDocument()?.id === id;
   const edits = Object.entries(editor.readDrafts());
-  const problems = new Map(); // by segment number
   try {
-    for (let i = 0; i < edits.length || (rest && i === 0); i += EDITS_PER_REQUEST) {
-      const texts = Object.fromEntries(edits.slice(i, i + EDITS_PER_REQUEST));
-      const isLast = i + EDITS_PER_REQUEST >= edits.length;
-      const response = await editor.request(`${id}/accept`, "POST", { texts, rest: rest && isLast, doubtful });
-      if (!isOpen()) return false;
-      removeAcceptedDrafts(texts, response.problems);
-      for (const [number, problem] of Object.entries(response.problems))
-        problems.set(Number(number), translatedError(problem));
-    }
+    await allSegments(editor.request, editor.getDocument());
+    const before = beginStep(edits.map(([number]) => Number(number)));
+    const { problems, numbers } = await acceptTexts(id, edits, { rest, doubtful });
+    if (!isOpen()) return false;
     editor.showProblem(problems.size ? new Error(describeProblems(problems)) : null);
-    await editor.refreshProgress();
-    await editor.reloadSegments();
+    await allSegments(editor.request, editor.getDocument());
+    if (!isOpen()) return false;
+    for (const number of numbers) if (!before.has(number)) before.set(number, { accepted: null, draft: null });
+    recordStep(ngettext("acceptance of {count} segment", "acceptance of {count} segments", numbers.length), before);
     const [first] = problems;
-    if (first && isOpen()) await editor.showSegment(...first);
+    if (first) await editor.showSegment(...first);
+    return !problems.size;
   } catch (error) {
     if (isOpen()) editor.showProblem(error);
     return false;
   }
-  return isOpen() && !problems.size;
+}
+
+// Accept texts, [[number, text], …], of the open document; `choice` is { rest, doubtful } of the request. Return the problems by
+// segment number, and the numbers of what was accepted.
+export async function acceptTexts(id, texts, choice = {}) {
+  const problems = new Map();
+  const numbers = [];
+  for (let i = 0; i < texts.length || (choice.rest && i === 0); i += TEXTS_PER_REQUEST) {
+    const some = Object.fromEntries(texts.slice(i, i + TEXTS_PER_REQUEST));
+    const rest = Boolean(choice.rest) && i + TEXTS_PER_REQUEST >= texts.length;
+    const response = await editor.request(`${id}/accept`, "POST", { ...choice, texts: some, rest });
+    if (editor.getDocument()?.id !== id) break;
+    removeAcceptedDrafts(some, response.problems);
+    for (const [number, problem] of Object.entries(response.problems)) problems.set(Number(number), translatedError(problem));
+    numbers.push(...response.numbers);
+  }
+  if (editor.getDocument()?.id === id) {
+    await editor.refreshProgress();
+    await editor.reloadSegments();
+  }
+  return { problems, numbers };
 }
 
 function describeProblems(problems) {

@@ -2,7 +2,7 @@
 //
 // The server stores the document and accepted segments; this browser stores edits until they are accepted.
 
-import { initAcceptDialogs } from "./accept_dialogs.js";
+import { acceptTexts, initAcceptDialogs } from "./accept_dialogs.js";
 import {
   allSegments,
   forgetSegments,
@@ -12,7 +12,7 @@ import {
   storeSegments,
 } from "./all_segments.js";
 import { withApiKey } from "./api_key.js";
-import { openSteps, recordStep } from "./editor_steps.js";
+import { beginStep, endTyping, noteTyping, openHistory, recordStep, statesOf } from "./editor_history.js";
 import { element } from "./elements.js";
 import { formalityField } from "./languages.js";
 import { formatNumber, gettext, ngettext } from "./messages.js";
@@ -43,6 +43,7 @@ import {
 const FIRST_POLL_DELAY = 100; // milliseconds between requests for the progress, at first
 const LONGEST_POLL_DELAY = 1000;
 const SEGMENTS_PER_PAGE = 50;
+const WITHDRAWN_PER_REQUEST = 500;
 const ACTIVE_STATES = ["waiting", "translating"];
 /** @type {{ first: number, previous: number[] }} */
 const FIRST_PAGE = { first: 0, previous: [] };
@@ -64,6 +65,8 @@ const editor = {
   getList: () => list,
   showList,
   setTexts,
+  restore,
+  enqueue,
   accept,
   undo,
   moveFocus,
@@ -86,6 +89,8 @@ let canChangeMemory = false;
 /** @type {any} */
 let tools = null; // of editor_tools.js, loaded with the first document
 let hintsShown = Promise.resolve(); // for the focused segment
+/** @type {Promise<any>} */
+let running = Promise.resolve(); // of all changes on their way to the server
 let memoryChanges = 0; // the number of times that the memory was changed here
 const progress = progressIndicator($("documents"), $("document-problem"));
 
@@ -119,6 +124,7 @@ export function initDocuments(settings, getSelectedModel) {
   $("segments").addEventListener("focusin", ({ target }) => {
     if (!isTextarea(target)) return;
     writePlace(openDocument.id, segmentOf(target).number);
+    endTyping();
     showHintsFor(target);
     translateAgain(target);
   });
@@ -128,9 +134,11 @@ export function initDocuments(settings, getSelectedModel) {
   $("segments").addEventListener("click", onAction);
   $("segments").addEventListener("input", ({ target }) => {
     const textarea = /** @type {HTMLTextAreaElement} */ (target);
+    noteTyping(segmentOf(textarea).number);
     storeDraft(segmentOf(textarea), textarea.value);
     fitHeight(textarea);
   });
+  window.addEventListener("pagehide", endTyping);
   const [latest] = recentDocuments();
   if (latest) open(latest.id);
   renderRecentDocuments();
@@ -211,7 +219,7 @@ async function open(id) {
   try {
     const [record] = await Promise.all([request(id), loadTools()]);
     if (requestId !== latestRequest) return;
-    openSteps(id);
+    openHistory(id);
     showProgress(record);
     renderRecentDocuments();
     await pollProgress(requestId);
@@ -483,12 +491,12 @@ function showHintsFor(textarea) {
     if (!item.contains(hints)) hints.replaceChildren();
   }
   const insert = (text, replaceAll) => {
-    const before = textarea.value;
+    const before = beginStep([segmentOf(textarea).number]);
     textarea.focus();
     if (replaceAll) textarea.select();
     textarea.setRangeText(text, textarea.selectionStart, textarea.selectionEnd, "end");
-    recordStep(gettext("insertion"), [{ number: segmentOf(textarea).number, before, after: textarea.value }]);
     textarea.dispatchEvent(new Event("input", { bubbles: true }));
+    recordStep(gettext("insertion"), before);
   };
   hintsShown = showHints(
     item.querySelector(".hints"),
@@ -571,39 +579,92 @@ function onAction(event) {
 
 function undo(textarea) {
   const segment = segmentOf(textarea);
-  const [number, before, after] = [segment.number, textarea.value, serverText(segment)];
-  recordStep(gettext("undoing of an edit"), [{ number, before, after }]);
-  setTexts(new Map([[number, after]]));
+  const before = beginStep([segment.number]);
+  setTexts(new Map([[segment.number, serverText(segment)]]));
+  recordStep(gettext("undoing of an edit"), before);
+}
+
+// Call a function when all changes that are on their way have reached the server.
+function enqueue(action) {
+  running = running.then(action);
+  return running;
 }
 
 // Accept the translation in a textarea; `moveOn(textarea)` is called at once.
-async function accept(textarea, moveOn) {
+function accept(textarea, moveOn) {
+  running = Promise.allSettled([running, acceptSegment(textarea, moveOn)]);
+}
+
+async function acceptSegment(textarea, moveOn) {
   const requestId = latestRequest;
   const segment = segmentOf(textarea);
   const text = textarea.value;
-  const [wasAccepted, wasDoubtful] = [segment.accepted, isDoubtful(segment)];
+  const before = beginStep([segment.number]);
   const item = textarea.closest("li");
   item.querySelector(".problem").textContent = "";
   moveOn?.(textarea);
   try {
-    const updated = await request(`${openDocument.id}/segments/${segment.number}`, "PUT", { text });
+    await putText(segment, text);
     if (requestId !== latestRequest) return;
-    openDocument.accepted += wasAccepted ? 0 : 1;
-    openDocument.doubtful -= wasDoubtful ? 1 : 0;
-    Object.assign(segment, updated);
-    tellOtherTabs(openDocument.id, [segment.number], true);
-    showProgress(openDocument);
-    if (updated.remembered) onMemoryChanged();
-    tools?.fillRepetitions(segment);
-    if (textarea.value !== text) return; // edited again
-    storeDraft(segment);
-    if (itemOf(segment)) replaceItem(segment);
+    if (textarea.value === text) storeDraft(segment); // else it was edited again
+    recordStep(gettext("acceptance of segment {number}", { number: segment.number + 1 }), before);
+    if (textarea.value === text && itemOf(segment)) replaceItem(segment);
+    await tools?.fillRepetitions(segment);
   } catch (error) {
     if (requestId !== latestRequest) return;
     item.querySelector(".problem").textContent = error.message;
     if (item.isConnected) textarea.focus();
     else showProblem(error);
   }
+}
+
+// Store an accepted translation on the server.
+async function putText(segment, text) {
+  const requestId = latestRequest;
+  const [wasAccepted, wasDoubtful] = [segment.accepted, isDoubtful(segment)];
+  const updated = await request(`${openDocument.id}/segments/${segment.number}`, "PUT", { text });
+  if (requestId !== latestRequest) return;
+  openDocument.accepted += wasAccepted ? 0 : 1;
+  openDocument.doubtful -= wasDoubtful ? 1 : 0;
+  storeSegments([updated]);
+  tellOtherTabs(openDocument.id, [segment.number], true);
+  showProgress(openDocument);
+  if (updated.remembered) onMemoryChanged();
+}
+
+// Bring segments into states of the history, by number; return how many entries of the memory could not be taken back.
+async function restore(states) {
+  const requestId = latestRequest;
+  const { id } = openDocument;
+  const current = statesOf(states.keys());
+  const [withdrawn, accepted] = /** @type {[number[], [number, string][]]} */ ([[], []]);
+  for (const [number, state] of states) {
+    if (state.accepted === current.get(number).accepted) continue;
+    if (state.accepted === null) withdrawn.push(number);
+    else accepted.push([number, state.accepted]);
+  }
+  let staying = 0;
+  for (let i = 0; i < withdrawn.length; i += WITHDRAWN_PER_REQUEST) {
+    const numbers = withdrawn.slice(i, i + WITHDRAWN_PER_REQUEST);
+    const answer = await request(`${id}/withdraw`, "POST", { numbers });
+    if (requestId !== latestRequest) return 0;
+    storeSegments(answer.segments);
+    staying += answer.staying;
+    tellOtherTabs(id, numbers, true);
+  }
+  if (accepted.length === 1) await putText(knownSegment(accepted[0][0]), accepted[0][1]);
+  else if (accepted.length) await acceptTexts(id, accepted);
+  if (requestId !== latestRequest) return 0;
+  const textIn = (number, state) => state.draft ?? state.accepted ?? serverText(knownSegment(number));
+  setTexts(new Map([...states].map(([number, state]) => [number, textIn(number, state)])));
+  if (withdrawn.length) {
+    onMemoryChanged();
+    await refreshProgress();
+  }
+  for (const segment of segments) if (states.has(segment.number)) replaceItem(segment);
+  const [number] = states.keys();
+  if (states.size === 1 && (!list || list.includes(number))) await showSegment(number);
+  return staying;
 }
 
 // The memory has changed: hints may be others, and the segment with the focus is translated again, as are those that get it later.

@@ -3,9 +3,11 @@
 // Letters are pressed with Alt, on a Mac with Control, because there Option types characters. No browser or screen reader uses
 // these letters with this key while the focus is in a page.
 
+import { canRedo, hasTyped } from "./editor_history.js";
 import { gettext } from "./messages.js";
 import { $, IS_MAC } from "./page_elements.js";
 import { entersLineBreaks } from "./segment_item.js";
+import { isTextField } from "./shortcuts.js";
 
 // The shortcuts in the dialog. Those with `action`, the name of a function of the tools, are handled by their letter.
 /** @type {{ keys: string, description: string, action?: string }[]} */
@@ -21,7 +23,8 @@ export const EDITOR_SHORTCUTS = [
   { keys: "Alt C", description: gettext("copy the source"), action: "copySource" },
   { keys: "Alt R", description: gettext("search and replace in all segments"), action: "openSearch" },
   { keys: "Alt W", description: gettext("look up the selected words in the memory"), action: "lookUp" },
-  { keys: "Alt U", description: gettext("undo the last insertion, filling or replacement"), action: "undoStep" },
+  { keys: "Ctrl Z", description: gettext("undo the latest change, also an acceptance") },
+  { keys: "Ctrl Shift Z", description: gettext("redo it") },
 ];
 
 // Set up. `editor` has the functions of documents.js, `tools` those that the shortcuts name.
@@ -32,6 +35,13 @@ export function initEditorKeys(editor, tools) {
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || $("documents").hidden || !editor.getDocument()) return;
     if (document.querySelector("dialog[open]")) return;
+    if (isUndoKey(event)) {
+      const isRedo = event.shiftKey || event.key.toLowerCase() === "y";
+      if (isForBrowser(event.target, isRedo, editor)) return;
+      event.preventDefault();
+      tools.undoStep(isRedo);
+      return;
+    }
     const shortcut = EDITOR_SHORTCUTS.find(({ keys, action }) => action && keys === `Alt ${letterOf(event)}`);
     if (!shortcut?.action) return;
     event.preventDefault();
@@ -56,6 +66,18 @@ function onTextKey(event, editor, tools) {
   } else if (key === "ArrowUp" && !hasSelection && isOnFirstLine) {
     if (editor.moveFocus(textarea, -1)) event.preventDefault();
   }
+}
+
+function isUndoKey({ key, ctrlKey, metaKey, altKey, shiftKey }) {
+  const letter = key.toLowerCase();
+  return (ctrlKey || metaKey) && !altKey && (letter === "z" || (letter === "y" && !shiftKey));
+}
+
+// Return whether the browser undoes or redoes what was typed in a text field.
+function isForBrowser(target, isRedo, editor) {
+  if (!isTextField(target)) return false;
+  if (!target.closest("#segments")) return target.tagName !== "SELECT";
+  return hasTyped(editor.segmentOf(target).number) || (isRedo && !canRedo());
 }
 
 // Return the letter that is pressed with Alt (on a Mac, with Control), or "". On keyboards of other scripts, it is that of the

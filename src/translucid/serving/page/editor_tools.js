@@ -3,8 +3,8 @@
 
 import { allSegments, knownSegment } from "./all_segments.js";
 import { editingLogCsv, initEditingLog, rememberMachine } from "./editing_log.js";
+import { beginStep, recordStep, returnStep, takeStep } from "./editor_history.js";
 import { EDITOR_SHORTCUTS, initEditorKeys } from "./editor_keys.js";
-import { recordStep, undoneStep } from "./editor_steps.js";
 import { element } from "./elements.js";
 import { formatNumber, gettext, ngettext } from "./messages.js";
 import { $ } from "./page_elements.js";
@@ -19,6 +19,8 @@ let editor; // the functions of documents.js
 //   segmentOf(textarea), showSegment(number)
 //   setTexts(texts): store texts by segment number as unaccepted edits, and show them
 //   accept(textarea, moveOn), undo(textarea), moveFocus(textarea, step), moveDown(textarea)
+//   restore(states): bring segments into states of the history
+//   enqueue(action): call a function when all changes have reached the server
 //   hintsShown(): a promise of the hints of the focused segment
 export function initTools(documentEditor) {
   editor = documentEditor;
@@ -38,6 +40,7 @@ export function initTools(documentEditor) {
   initEditorKeys(editor, tools);
   addButton(gettext("Search"), "Alt R", openSearch);
   addButton(gettext("Look up"), "Alt W", lookUp);
+  addButton(gettext("Review"), gettext("Files for a reviewer"), openReviewDialog);
   addButton(gettext("Time and edits"), gettext("Save a CSV file of the time and the edits of each segment"), saveLog);
   initEditingLog($("segments"), editor);
   return tools;
@@ -68,7 +71,7 @@ function showNotice(text, { numbers = [], canUndo = false } = {}) {
     numbers.length > MOST_LINKS
       ? [gettext("and {count} more", { count: formatNumber(numbers.length - MOST_LINKS) })]
       : [];
-  const undo = element("button", { type: "button", textContent: gettext("Undo"), title: "Alt U" });
+  const undo = element("button", { type: "button", textContent: gettext("Undo"), title: "Ctrl Z" });
   undo.addEventListener("click", () => undoStep());
   $("editor-notice").replaceChildren(
     element("span", { textContent: text }),
@@ -78,20 +81,12 @@ function showNotice(text, { numbers = [], canUndo = false } = {}) {
   );
 }
 
-function textOf(segment, drafts) {
-  return drafts[segment.number] ?? serverText(segment);
-}
-
 // Replace the text of segments as one step that can be undone.
 function changeTexts(name, texts) {
-  const drafts = editor.readDrafts();
-  const changes = [...texts].map(([number, after]) => {
-    const before = textOf(knownSegment(number), drafts);
-    return { number, before, after };
-  });
-  recordStep(name, changes);
+  const before = beginStep(texts.keys());
   for (const number of texts.keys()) rememberMachine(knownSegment(number));
   editor.setTexts(texts);
+  recordStep(name, before);
 }
 
 function changeTextsAndSay(name, texts) {
@@ -99,32 +94,40 @@ function changeTextsAndSay(name, texts) {
   showNotice(gettext("Done, to accept: {step}.", { step: name }), { numbers: [...texts.keys()], canUndo: true });
 }
 
-async function undoStep() {
-  const requestedDocument = editor.getDocument().id;
-  try {
-    await allSegments(editor.request, editor.getDocument()); // after a reload, few are known
-  } catch (error) {
-    editor.showProblem(error);
-    return;
-  }
-  if (editor.getDocument()?.id === requestedDocument) undoKnownStep();
+// Undo the latest step, or redo the one that was undone last; changes on their way to the server come first.
+function undoStep(isRedo = false) {
+  return editor.enqueue(async () => {
+    const { id } = editor.getDocument() ?? {};
+    if (!id) return;
+    try {
+      await allSegments(editor.request, editor.getDocument()); // after a reload, few are known
+    } catch (error) {
+      editor.showProblem(error);
+      return;
+    }
+    if (editor.getDocument()?.id === id) await undoKnownStep(isRedo);
+  });
 }
 
-function undoKnownStep() {
-  const drafts = editor.readDrafts();
-  const step = undoneStep(({ number, after }) => {
-    const segment = knownSegment(number);
-    const isEdited = drafts[number] !== undefined;
-    return segment && (isEdited || !segment.accepted) && textOf(segment, drafts) === after;
-  });
-  if (!step) return showNotice(gettext("There is nothing to undo. Accepted segments stay accepted."));
-  editor.setTexts(step.texts);
-  const kept =
-    step.kept &&
-    ngettext("{count} accepted or edited since then stays.", "{count} accepted or edited since then stay.", step.kept);
-  return showNotice(`${gettext("Undone: {step}.", { step: step.name })} ${kept || ""}`, {
-    numbers: [...step.texts.keys()],
-  });
+async function undoKnownStep(isRedo) {
+  const step = takeStep(isRedo);
+  if (!step) {
+    showNotice(isRedo ? gettext("There is nothing to redo.") : gettext("There is nothing to undo."));
+    return;
+  }
+  const { name, states, kept } = step;
+  try {
+    const staying = await editor.restore(states);
+    const notes = [
+      isRedo ? gettext("Redone: {step}.", { step: name }) : gettext("Undone: {step}.", { step: name }),
+      kept && ngettext("{count} segment changed since then stays.", "{count} segments changed since then stay.", kept),
+      staying && ngettext("{count} entry of the memory stays.", "{count} entries of the memory stay.", staying),
+    ];
+    showNotice(notes.filter(Boolean).join(" "), { numbers: [...states.keys()] });
+  } catch (error) {
+    returnStep(isRedo);
+    editor.showProblem(error);
+  }
 }
 
 // Go to the next segment that is not accepted, after the last one to the first.
@@ -171,6 +174,15 @@ async function lookUp(textarea) {
   try {
     const { openConcordance } = await import("./concordance.js");
     openConcordance(text, editor.getDocument());
+  } catch {
+    showUnreachable();
+  }
+}
+
+async function openReviewDialog() {
+  try {
+    const { openReview } = await import("./review_dialog.js");
+    openReview(editor, { showNotice });
   } catch {
     showUnreachable();
   }

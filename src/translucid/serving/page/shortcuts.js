@@ -71,6 +71,6 @@ function keysOf({ key, ctrlKey, metaKey, shiftKey }) {
   return [hasCtrl && "Ctrl", hasCtrl && shiftKey && "Shift", letter].filter(Boolean).join(" ");
 }
 
-function isTextField(target) {
+export function isTextField(target) {
   return target.matches("textarea, select, [contenteditable], input:not([type=checkbox], [type=file], [type=radio])");
 }

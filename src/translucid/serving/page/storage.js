@@ -5,7 +5,7 @@ const TAB_KEY = "translucid.text";
 const LINKED = ["text", "from", "to", "model", "formality", "tab", "sentence", "word", "instead_of", "node"];
 const DOCUMENTS_KEY = "translucid.documents";
 const DRAFTS_KEY_PREFIX = "translucid.drafts.";
-const STEPS_KEY_PREFIX = "translucid.steps.";
+const HISTORY_KEY_PREFIX = "translucid.history.";
 const PLACE_KEY_PREFIX = "translucid.place.";
 const LOG_KEY_PREFIX = "translucid.edits.";
 const MAX_RECENT_DOCUMENTS = 10;
@@ -84,18 +84,19 @@ export function removeRecentDocument(id) {
 function removeEdits(id) {
   writeDrafts(id, {});
   writeEditingLog(id, {});
-  writeSteps(id, []);
+  writeHistory(id, { done: [], undone: [] });
   writePlace(id, 0);
 }
 
-// Return the steps that this tab can undo in a document.
-export function readSteps(id) {
-  return readStorage(STEPS_KEY_PREFIX + id, [], sessionStorage);
+// Return the history of a document in this tab.
+export function readHistory(id) {
+  return readStorage(HISTORY_KEY_PREFIX + id, { done: [], undone: [] }, sessionStorage);
 }
 
-// Store the steps that this tab can undo in a document.
-export function writeSteps(id, steps) {
-  writeStorage(STEPS_KEY_PREFIX + id, steps, !steps.length, sessionStorage);
+// Store the history of a document in this tab.
+export function writeHistory(id, history) {
+  const isEmpty = !history.done.length && !history.undone.length;
+  writeStorage(HISTORY_KEY_PREFIX + id, history, isEmpty, sessionStorage);
 }
 
 // Return the number of the segment that had the focus last in a document.

@@ -26,6 +26,7 @@ from translucid.serving.catalog import Served
 from translucid.serving.documents import DocumentJobs, Job, Row, needs_no_translation, served_for
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.rendering import rendered
+from translucid.serving.memory import WrittenEntry
 from translucid.serving.requests import (
     Call,
     DocumentFields,
@@ -120,6 +121,26 @@ class AcceptSeveralFields(Fields):
     doubtful: Flag = Field(False, description="of the rest, also accept those that should be checked")
 
 
+def _numbers(numbers: Any) -> list[int]:
+    """Return numbers of segments."""
+    if not isinstance(numbers, list) or not all(type(number) is int and 0 <= number < 1 << 31 for number in numbers):
+        raise refused("Invalid request: numbers is not a list of numbers of segments")
+    if len(numbers) > MOST_ROWS:
+        raise refused(f"Invalid request: {len(numbers)} numbers exceed the limit of {MOST_ROWS}")
+    return sorted({*numbers})
+
+
+class WithdrawFields(Fields):
+    """Accepted segments."""
+
+    example: ClassVar = {"numbers": [0]}
+    light: ClassVar = True
+
+    numbers: Annotated[list[int], PlainValidator(_numbers, json_schema_input_type=list[int])] = Field(
+        description="the numbers of the segments"
+    )
+
+
 @dataclass(frozen=True)
 class Editing(Handlers):
     """The handlers; `routing.py` binds them to their paths.
@@ -157,7 +178,7 @@ class Editing(Handlers):
 
     async def segments(self, request: Request, call: Call[SegmentsFields], key: str) -> Response:
         """Return some segments with their translations."""
-        job, fields = _parsed_job(self.jobs, key), call.fields
+        job, fields = parsed_job(self.jobs, key), call.fields
         first = at_most("first", fields.first, job.segments)
 
         def answer() -> Response:
@@ -172,13 +193,13 @@ class Editing(Handlers):
 
     async def accept(self, call: Call[AcceptFields], key: str, number: int) -> Response:
         """Store the translation of a segment that a person has accepted or written."""
-        job, task, text = _parsed_job(self.jobs, key), call.task, call.fields.text
+        job, task, text = parsed_job(self.jobs, key), call.task, call.fields.text
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         if not text.strip():
             raise ApiError(400, "The translation is empty")
 
-        def answer() -> tuple[dict[str, Any], list[Pair]]:
+        def answer() -> tuple[dict[str, Any], dict[int, Pair]]:
             pairs, problems = self._accept(job, {number: text})
             if problems:
                 raise ApiError(400, problems[number])
@@ -186,26 +207,45 @@ class Editing(Handlers):
             return _record(row), pairs
 
         row, pairs = await task.run(answer)
-        remembered = await _remember(task, job, pairs)
+        remembered = await remember(task, job, pairs)
         return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
 
     async def accept_several(self, call: Call[AcceptSeveralFields], key: str) -> JSONResponse:
         """Accept the translations of a person (texts, by segment), and the others unchanged (rest).
 
-        Returns the number of accepted translations, and the errors in texts, by segment.
+        Returns the number of accepted translations, their numbers, and the errors in texts, by segment.
         """
-        job, fields = _parsed_job(self.jobs, key), call.fields
+        job, fields = parsed_job(self.jobs, key), call.fields
         if any(number >= job.segments for number in fields.texts):
             raise ApiError(404, "There is no such segment")
         pairs, problems = await call.task.run(
             lambda: self._accept(job, fields.texts, rest=fields.rest, doubtful=fields.doubtful)
         )
-        remembered = await _remember(call.task, job, pairs)
-        return JSONResponse({"accepted": len(pairs), "problems": problems, "remembered": remembered})
+        remembered = await remember(call.task, job, pairs)
+        answer = {"accepted": len(pairs), "numbers": sorted(pairs), "problems": problems, "remembered": remembered}
+        return await run_in_threadpool(JSONResponse, answer)
+
+    async def withdraw(self, call: Call[WithdrawFields], key: str) -> Response:
+        """Undo the acceptance of segments: their translations, and the entries of the memory, are those from before.
+
+        Returns the segments, and how many entries of the memory stay, as they were changed since then, or the memory
+        can't be written to.
+        """
+        job, task, numbers = parsed_job(self.jobs, key), call.task, call.fields.numbers
+        if numbers and numbers[-1] >= job.segments:
+            raise ApiError(404, "There is no such segment")
+        entries = await task.run(lambda: self.jobs.withdraw(job, numbers))
+        staying = await _take_back(task, job, entries)
+
+        def answer() -> Response:
+            rows = [row for number in numbers for row in job.files.rows(number, 1)]
+            return rendered({"segments": list(map(_record, rows)), "staying": staying})
+
+        return await task.run(answer)
 
     async def translate_again(self, call: Call[NoFields], key: str, number: int) -> JSONResponse:
         """Translate a segment again after corrections, unless a person has accepted it, and return it."""
-        job = _parsed_job(self.jobs, key)
+        job = parsed_job(self.jobs, key)
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
 
@@ -218,7 +258,7 @@ class Editing(Handlers):
 
     async def hints(self, request: Request, key: str, number: int) -> JSONResponse:
         """Return the fuzzy matches of a segment in the translation memory, and the terms in it."""
-        job = _parsed_job(self.jobs, key)
+        job = parsed_job(self.jobs, key)
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         task = RequestTask(self.context, request, job.client)
@@ -226,23 +266,23 @@ class Editing(Handlers):
 
     def _accept(
         self, job: Job, texts: Mapping[int, str], *, rest: bool = False, doubtful: bool = False
-    ) -> tuple[list[Pair], dict[int, str]]:
+    ) -> tuple[dict[int, Pair], dict[int, str]]:
         """Store translations; return them as pairs, and the errors in texts, by segment."""
         targets: dict[int, Target] = {}
-        pairs: list[Pair] = []
+        pairs: dict[int, Pair] = {}
         problems: dict[int, str] = {}
         for number, text in texts.items():
             (row,) = job.files.rows(number, 1)
             try:
                 targets[number] = _reviewed(row, text)
-                pairs.append(_as_pair(row, targets[number]))
+                pairs[number] = as_pair(row, targets[number])
             except UserError as error:
                 problems[number] = str(error)
         if rest:
             for row in _all_rows(job):
                 if row.target and not row.accepted and row.number not in texts and (doubtful or not row.is_doubtful):
                     targets[row.number] = row.target
-                    pairs.append(_as_pair(row, row.target))
+                    pairs[row.number] = as_pair(row, row.target)
         between_steps()
         if targets:
             self.jobs.correct(job, targets)
@@ -265,7 +305,7 @@ class Editing(Handlers):
         return {"matches": matches, "terms": terms}
 
 
-def _parsed_job(jobs: DocumentJobs, key: str) -> Job:
+def parsed_job(jobs: DocumentJobs, key: str) -> Job:
     """Return a document that has been parsed, so that its segments are known."""
     job = jobs.find(key)
     if not job.segments and not job.ended.is_set():
@@ -273,7 +313,7 @@ def _parsed_job(jobs: DocumentJobs, key: str) -> Job:
     return job
 
 
-async def _remember(task: RequestTask, job: Job, pairs: Sequence[Pair]) -> bool:
+async def remember(task: RequestTask, job: Job, pairs: Mapping[int, Pair], who: str = ACCEPTED) -> bool:
     """Add accepted pairs to the translation memory, if there is one that grows; return whether that succeeded.
 
     Corrections are stored with the document even if the memory fails.
@@ -282,13 +322,28 @@ async def _remember(task: RequestTask, job: Job, pairs: Sequence[Pair]) -> bool:
     if not memory or not job.source or not pairs:
         return False
     try:
-        await task.result(memory.add(job.source, job.target, pairs, ACCEPTED))
+        entries = await task.result(memory.add(job.source, job.target, list(pairs.values()), who))
+        await run_in_threadpool(job.files.store_entries, zip(pairs, entries, strict=True))
     except ApiError:
         return False
     except ServerError:
         log.exception("a correction did not go into the memory")
         return False
     return True
+
+
+async def _take_back(task: RequestTask, job: Job, entries: Sequence[WrittenEntry]) -> int:
+    """Take back what acceptance has written into the translation memory; return how many entries stay."""
+    memory = task.context.memory_of(task.client)
+    if not memory or not job.source or not entries:
+        return 0
+    try:
+        return await task.result(memory.take_back(job.source, job.target, entries))
+    except ApiError:
+        return len(entries)
+    except ServerError:
+        log.exception("a correction stays in the memory")
+        return len(entries)
 
 
 def _reviewed(row: Row, text: str) -> Target:
@@ -299,7 +354,7 @@ def _reviewed(row: Row, text: str) -> Target:
     return Target(marked, "person")
 
 
-def _as_pair(row: Row, target: Target) -> Pair:
+def as_pair(row: Row, target: Target) -> Pair:
     """Return a segment as a pair for the memory, which looks texts up as the model reads them."""
     return Pair(readable(row.segment.source).text, readable(target.marked).text)
 

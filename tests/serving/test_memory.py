@@ -98,16 +98,21 @@ def test_corrections_are_added(begin, memory_file):
 
 def test_withdrawn_corrections_are_taken_back_unless_the_entry_was_changed(begin, memory_file):
     client = begin(grows=True)
-    job = finished_job(client, send(client, b"I like soccer.\nYou sing.\nWe sing.").json())
+    job = finished_job(client, send(client, b"I like soccer.\nYou sing.\nWe sing.\nThey dance.\nThey dance.").json())
     path = f"/documents/{job['id']}"
     for number, text in ((0, "Me gusta."), (0, "Me gustó."), (1, "Cantas."), (2, "Cantamos.")):
         assert client.put(f"{path}/segments/{number}", json={"text": text}).json()["remembered"]
     suggest(client, q="We sing.", s="Otra.")
-    answer = client.post(f"{path}/withdraw", json={"numbers": [0, 1, 2]}).json()
+    client.post(f"{path}/accept", json={"texts": {"3": "Bailan.", "4": "Ellos bailan."}})
+    answer = client.post(f"{path}/withdraw", json={"numbers": [0, 1, 2, 4]}).json()
     assert (answer["staying"], answer["segments"][0]["target"]) == (1, "Me encanta.")
     with TranslationMemory.open(memory_file) as memory:
         entries = sorted((entry.source, entry.target, entry.who) for entry in memory.entries())
-    assert entries == [("I like soccer.", "Me encanta.", "Ana"), ("We sing.", "Otra.", "suggested")]
+    assert entries == [
+        ("I like soccer.", "Me encanta.", "Ana"),
+        ("They dance.", "Bailan.", "accepted on the page"),
+        ("We sing.", "Otra.", "suggested"),
+    ]
 
 
 def test_while_another_program_writes_all_goes_on_and_only_suggestions_are_refused(begin, memory_file, monkeypatch):

@@ -21,7 +21,10 @@ def address(run, tmp_path_factory):
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair("I like soccer a lot.", "Me encanta el fútbol.")], "Ana")
         memory.add([Pair("Children drink cold milk.", "Los niños beben leche.")], "Ana")
-    with serving(str(run), memory=file, terms=[Term("music", "música")], knn=True) as server_url:
+    terms = [Term("music", "música")]
+    terms.append(Term("bank", "banco", domain="finance", example="She went to the bank to open an account."))
+    terms.append(Term("bank", "orilla", domain="geography", example="They fished on the bank of the river."))
+    with serving(str(run), memory=file, terms=terms, knn=True) as server_url:
         yield server_url
 
 
@@ -234,3 +237,24 @@ def test_the_page_says_when_the_model_has_learned_from_corrections(page):
         expect(page.locator("#attention .above .word").first).to_have_text(text)
         expect(note).to_contain_text(expected) if expected else expect(note).to_be_hidden()
     expect(note).to_have_text("New: The model has forgotten what it learned from corrections.")
+
+
+def test_another_sense_of_a_term_is_chosen_for_a_segment(page):
+    choose(page, "They sit on the bank.\n")
+    before = texts(page)
+    page.locator("#segments textarea").focus()
+    menu = page.get_by_label("sense of “bank”")
+    expect(menu.locator("option")).to_have_text(["banco (finance)", "orilla (geography)"])
+    expect(page.locator("#segments .hints .hint")).to_contain_text("“bank” as")
+    chosen = menu.input_value()
+    (other,) = {"banco", "orilla"} - {chosen}
+    menu.select_option(other)
+    expect(page.locator("#editor-notice")).to_contain_text(f"bank as {other}")
+    expect(page.locator("#segments textarea")).to_have_value(re.compile(other))
+    page.locator("#segments textarea").focus()
+    page.keyboard.press("Control+z")
+    expect(page.locator("#segments textarea")).to_have_value(before[0])
+    page.locator("#show-texts").click()
+    page.fill("#source", "They sit on the bank.")
+    expect(page.locator("#sense-note")).to_contain_text(f"“bank” as {chosen}")
+    page.evaluate("localStorage.clear()")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -368,6 +368,21 @@ class Translator:
             # First, as terms are annotated only in a text that no other step has changed.
             steps.insert(0, TermAnnotation(loaded_terms, tokenizer))
         return replace(self, pipeline=replace(self.pipeline, steps=tuple(steps)), terms=loaded_terms, terms_mode=mode)
+
+    def with_senses(self, targets: Mapping[str, str]) -> Translator:
+        """Return a translator with senses of terms that a person has chosen: `{"bank": "orilla"}`.
+
+        Args:
+            targets: a target of the sense, by the term as it is in the text.
+        """
+        if self.terms is None:
+            return self
+        terms = self.terms.with_senses(targets)
+        steps = list(self.pipeline.steps)
+        for index, step in enumerate(steps):
+            if isinstance(step, TermAnnotation):
+                steps[index] = TermAnnotation(terms, self.tokenizer)
+        return replace(self, pipeline=replace(self.pipeline, steps=tuple(steps)), terms=terms)
 
     @classmethod
     def load(

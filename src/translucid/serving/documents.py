@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, starmap
 from pathlib import Path
@@ -50,7 +50,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.lock import LOCK
 from translucid.ground.special import Formality
 from translucid.jobs.documents import segments_to_translate
-from translucid.serving.catalog import AnyServed, Catalog
+from translucid.serving.catalog import AnyServed, Catalog, Served
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
 from translucid.serving.memory import WrittenEntry
 from translucid.serving.queue import Task, in_chunks
@@ -554,14 +554,31 @@ class DocumentJobs:
         (row,) = job.files.rows(number, 1)
         if row.accepted or row.target is None or row.target.origin != "model":
             return
-        served, segments = served_for(self.context, job), [row.segment]
-        if options := served.translator.context:
-            first = max(0, number - options.max_sentences)
-            segments = [earlier.segment for earlier in job.files.rows(first, number - first)] + segments
-        (target,) = translated(served, segment_sources(served, segments)[-1:])
-        job.files.store([(number, target.within(row.segment.longest))])
+        job.files.store([(number, self._translated(served_for(self.context, job), job, row))])
         with job.writing:
             job.corrections += 1
+
+    def with_senses(self, job: Job, number: int, senses: Mapping[str, str]) -> Row:
+        """Return a segment translated with these senses of its terms, without storing it.
+
+        Raises:
+            ApiError: 400, the server has no terms of the document's languages.
+        """
+        served = served_for(self.context, job)
+        if not isinstance(served, Served) or not served.translator.terms:
+            raise ApiError(400, "Invalid request: there are no terms of these languages")
+        served = replace(served, translator=served.translator.with_senses(senses), memory=None)
+        (row,) = job.files.rows(number, 1)
+        return replace(row, target=self._translated(served, job, row), accepted=False)
+
+    def _translated(self, served: AnyServed, job: Job, row: Row) -> Target:
+        """Translate a segment; a run with document context reads the segments before it."""
+        segments = [row.segment]
+        if options := served.translator.context:
+            first = max(0, row.number - options.max_sentences)
+            segments = [earlier.segment for earlier in job.files.rows(first, row.number - first)] + segments
+        (target,) = translated(served, segment_sources(served, segments)[-1:])
+        return target.within(row.segment.longest)
 
     def delete(self, job: Job) -> None:
         """Cancel a job that is not done, and delete its files."""

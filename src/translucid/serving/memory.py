@@ -290,6 +290,8 @@ class ServerMemory:
     def take_back(self, source: str, target: str, entries: Sequence[WrittenEntry]) -> Future[int]:
         """Bring back what entries have replaced, in the writer's thread; what was changed since then stays.
 
+        The entries are in the order in which they were written.
+
         Returns:
             A future of the number of entries that stay; it may fail as `add`.
 
@@ -330,9 +332,15 @@ class ServerMemory:
             if len(writer) >= MOST:
                 raise ApiError(403, "No more suggestions are taken: the memory is full")
             entries = []
+            written: dict[str, WrittenEntry] = {}
             for pair in pairs:
-                old = writer.exact(pair.source)
-                entries.append(WrittenEntry(*pair, old.target, old.entry.who) if old else WrittenEntry(*pair))
+                if earlier := written.get(pair.source):
+                    entry = WrittenEntry(*pair, earlier.target, who)
+                else:
+                    old = writer.exact(pair.source)
+                    entry = WrittenEntry(*pair, old.target, old.entry.who) if old else WrittenEntry(*pair)
+                written[pair.source] = entry
+                entries.append(entry)
             added = writer.add(pairs, who)
         if self.learner:
             self.learner.corrected(added.new + added.changed)
@@ -343,7 +351,7 @@ class ServerMemory:
     def _take_back(self, writer: TranslationMemory, entries: Sequence[WrittenEntry]) -> int:
         staying = 0
         with _as_api_errors():
-            for source, target, replaced, who in entries:
+            for source, target, replaced, who in reversed(entries):
                 now = writer.exact(source)
                 if now is None:
                     continue

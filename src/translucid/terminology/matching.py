@@ -7,7 +7,7 @@ linked to the term, and to nothing else.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -151,8 +151,8 @@ class OtherSense(NamedTuple):
 class ChosenSense(NamedTuple):
     """Why a sense of a term was chosen."""
 
-    why: Literal["example", "first"]
-    """Its example was the most similar to the sentence, or it is the first in the list."""
+    why: Literal["example", "first", "person"]
+    """Its example was the most similar to the sentence, it is the first in the list, or a person has chosen it."""
     domain: str = ""
     example: str = ""
     similarity: float | None = None
@@ -186,6 +186,8 @@ class Match:
     """The term as it is written in the source."""
     sense: ChosenSense | None = None
     """Why these terms were chosen, if others with the same source have another sense."""
+    senses: tuple[tuple[Term, ...], ...] = ()
+    """The terms of each sense, if there are several."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -281,6 +283,18 @@ class TermList:
         chosen.choose = choose
         return chosen
 
+    def with_senses(self, targets: Mapping[str, str]) -> TermList:
+        """Return the same list with senses that a person has chosen: a target by the term as it is in the text."""
+
+        def choose(senses: Sequence[Sequence[Term]], text: str, span: Span) -> tuple[int, ChosenSense]:
+            wanted = targets.get(text[slice(*span)])
+            for number, sense in enumerate(senses):
+                if any(term.target == wanted for term in sense):
+                    return number, ChosenSense("person", sense[0].domain)
+            return self.choose(senses, text, span)
+
+        return self.choosing(choose)
+
     @cached_property
     def other_forms(self) -> dict[str, list[str]]:
         """The other forms of inflecting targets of one word, by dictionary form; empty without both dictionaries."""
@@ -323,7 +337,7 @@ class TermList:
             groups = sense_groups(terms)
             if len(groups) > 1:
                 number, sense = self.choose(groups, text, (start, end))
-                return Match(tuple(groups[number]), start, end, text[start:end], sense)
+                return Match(tuple(groups[number]), start, end, text[start:end], sense, tuple(map(tuple, groups)))
         return Match(terms, start, end, text[start:end])
 
     def _terms_of(self, text: str, plain: tuple[str, ...], forms: tuple[str, ...]) -> tuple[Term, ...]:

@@ -138,3 +138,12 @@ function markElement(textContent, { title, retrieved }) {
   retrievedWords.set(marked, retrieved);
   return marked;
 }
+
+// Say which sense of a term was chosen, and why. The term is { source, target, sense } of the server.
+export function senseText({ source, target, sense }) {
+  const meaning = sense.domain ? `${target} (${sense.domain})` : target;
+  const values = { term: source, meaning, example: sense.example };
+  return sense.why === "example"
+    ? gettext("“{term}” as {meaning}, because this example is the most similar: “{example}”", values)
+    : gettext("“{term}” as {meaning}, the first in the list", values);
+}

@@ -133,6 +133,7 @@ export function initDocuments(settings, getSelectedModel) {
   }); // the focus stays in the text
   $("segments").addEventListener("click", onAction);
   $("segments").addEventListener("input", ({ target }) => {
+    if (!isTextarea(target)) return; // a menu with senses
     const textarea = /** @type {HTMLTextAreaElement} */ (target);
     noteTyping(segmentOf(textarea).number);
     storeDraft(segmentOf(textarea), textarea.value);
@@ -503,6 +504,7 @@ function showHintsFor(textarea) {
     `${openDocument.id}/segments/${item.dataset.number}/hints`,
     request,
     insert,
+    (targets, menu) => enqueue(() => tools.chooseSense(textarea, targets, menu)),
   );
 }
 

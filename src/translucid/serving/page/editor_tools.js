@@ -30,6 +30,7 @@ export function initTools(documentEditor) {
     insertMatch,
     insertTerm,
     copySource,
+    chooseSense,
     undoStep,
     openSearch,
     lookUp,
@@ -232,6 +233,20 @@ function copySource(textarea) {
   const { number, source } = editor.segmentOf(textarea);
   changeTexts(gettext("copy of the source"), new Map([[number, source]]));
   textarea.focus();
+}
+
+// Translate a segment again with senses of its terms, { term: target }; `menu` is the one that the user has changed.
+async function chooseSense(textarea, senses, menu) {
+  const { id } = editor.getDocument();
+  const { number } = editor.segmentOf(textarea);
+  try {
+    const { target } = await editor.request(`${id}/segments/${number}/translate`, "POST", { senses });
+    if (editor.getDocument()?.id !== id) return;
+    const step = gettext("{term} as {meaning}", { term: menu.dataset.term, meaning: menu.value });
+    changeTextsAndSay(step, new Map([[number, target]]));
+  } catch (error) {
+    editor.showProblem(error);
+  }
 }
 
 // Fill the untouched segments with the same source as an accepted one with its translation, unaccepted.

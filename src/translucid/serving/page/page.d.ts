@@ -93,6 +93,7 @@ type PageElements = Record<"document-download" | "lessons-link", HTMLAnchorEleme
     | "section-nav"
     | "segment-range"
     | "segments"
+    | "sense-note"
     | "shortcut-list"
     | "source-language"
     | "source-pane"

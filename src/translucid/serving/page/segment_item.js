@@ -1,6 +1,6 @@
 // A segment of a document as a list item: its source, its translation to edit, and hints.
 
-import { formatShare, LOW_CONFIDENCE } from "./confidence.js";
+import { formatShare, LOW_CONFIDENCE, senseText } from "./confidence.js";
 import { element, svgElement } from "./elements.js";
 import { formatNumber, gettext } from "./messages.js";
 import { translatedPlace, translatedWarning } from "./server_messages.js";
@@ -187,8 +187,8 @@ export function fitHeight(textarea) {
 }
 
 // Show the hints of a segment in a container: matches from the translation memory, and terms. `request(path)` asks the server;
-// `insert(text, replaceAll)` inserts a text into the segment's translation.
-export async function showHints(container, path, request, insert) {
+// `insert(text, replaceAll)` inserts a text into the segment's translation, `chooseSense(targets, menu)` translates it again with the senses of terms.
+export async function showHints(container, path, request, insert, chooseSense) {
   if (!hintResponses.has(path)) hintResponses.set(path, request(path));
   let hints;
   try {
@@ -199,7 +199,8 @@ export async function showHints(container, path, request, insert) {
     return;
   }
   const matches = hints.matches.map((match) => matchButton(match, insert));
-  const terms = hints.terms.map((term) => termButton(term, insert));
+  const text = container.closest("li").querySelector("textarea").value.toLowerCase();
+  const terms = hints.terms.flatMap((term) => [termButton(term, insert), ...senseMenu(term, text, chooseSense)]);
   container.replaceChildren(...matches, ...terms);
 }
 
@@ -226,6 +227,24 @@ function termButton({ source, target }, insert) {
   button.classList.add("term");
   button.dataset.target = target;
   return button;
+}
+
+// The senses of a term, if there are several: a menu with the one that a text has, and why this one was chosen.
+function senseMenu(term, text, chooseSense) {
+  if (!term.sense) return [];
+  const inText = term.senses.find(({ target }) => text.includes(target.toLowerCase()));
+  const options = term.senses.map(({ target, domain }) => {
+    const selected = target === (inText ?? term).target;
+    return element("option", { value: target, textContent: domain ? `${target} (${domain})` : target, selected });
+  });
+  const menu = element("select", {}, ...options);
+  menu.ariaLabel = gettext("sense of “{term}”", { term: term.source });
+  menu.dataset.term = term.source;
+  menu.addEventListener("change", () => {
+    const menus = [...menu.closest(".hints").querySelectorAll("select")];
+    chooseSense(Object.fromEntries(menus.map(({ dataset, value }) => [dataset.term, value])), menu);
+  });
+  return [menu, element("span", { className: "hint", textContent: senseText(term), dir: "auto" })];
 }
 
 function hintButton(text, title, onClick, label = "") {

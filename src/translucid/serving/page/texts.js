@@ -12,6 +12,7 @@ import {
   hasLowProbabilityWords,
   hasRetrievedWords,
   retrievedWordOf,
+  senseText,
   translationNodes,
   warningTexts,
 } from "./confidence.js";
@@ -263,7 +264,7 @@ function clearTranslation() {
   $("warnings").replaceChildren();
   const notes = [$("translation-origin"), $("pivot-note"), $("unsure-note"), $("retrieved-note"), $("adapter-note")];
   for (const note of notes) note.hidden = true;
-  for (const part of [$("translation"), $("compared-translation"), $("status")]) part.textContent = "";
+  for (const part of [$("translation"), $("compared-translation"), $("status"), $("sense-note")]) part.textContent = "";
   showProblem(null);
   updateLayout();
 }
@@ -284,6 +285,8 @@ function showTranslation(text, newResponses) {
   $("warnings").replaceChildren(...warningTexts(response).map((textContent) => element("li", { textContent })));
   $("unsure-note").hidden = !responses.some(hasLowProbabilityWords);
   $("retrieved-note").hidden = !responses.some(hasRetrievedWords);
+  const senses = response.sentences.flatMap((sentence) => sentence.senses ?? []);
+  $("sense-note").textContent = senses.map(senseText).join("; ");
   showAdapter(response.adapter);
   showOrigin(response.sentences.map((sentence) => sentence.origin));
   $("inspection").hidden = false; // only visible elements can be measured

@@ -81,11 +81,22 @@ class SegmentsFields(Fields):
         return ""
 
 
-class NoFields(Fields):
-    """No field but the key."""
+def _senses(senses: Any) -> dict[str, str]:
+    """Return the targets of senses by term."""
+    if not isinstance(senses, dict) or not are_texts(senses.values()):
+        raise refused("Invalid request: senses does not name the targets of terms")
+    return senses
+
+
+class TranslateAgainFields(Fields):
+    """Senses of terms that a person has chosen."""
 
     example: ClassVar = {}
     light: ClassVar = True
+
+    senses: Annotated[dict[str, str], PlainValidator(_senses, json_schema_input_type=dict[str, str])] = Field(
+        default_factory=dict, description="targets by term; the translation is then not stored"
+    )
 
 
 class AcceptFields(Fields):
@@ -243,13 +254,18 @@ class Editing(Handlers):
 
         return await task.run(answer)
 
-    async def translate_again(self, call: Call[NoFields], key: str, number: int) -> JSONResponse:
-        """Translate a segment again after corrections, unless a person has accepted it, and return it."""
+    async def translate_again(self, call: Call[TranslateAgainFields], key: str, number: int) -> JSONResponse:
+        """Translate a segment again after corrections, unless a person has accepted it, and return it.
+
+        With senses of its terms, it is only returned.
+        """
         job = parsed_job(self.jobs, key)
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
 
         def answer() -> dict[str, Any]:
+            if call.fields.senses:
+                return _record(self.jobs.with_senses(job, number, call.fields.senses))
             self.jobs.translate_again(job, number)
             (row,) = job.files.rows(number, 1)
             return _record(row)
@@ -286,7 +302,7 @@ class Editing(Handlers):
         between_steps()
         if targets:
             self.jobs.correct(job, targets)
-        return pairs, problems
+        return dict(sorted(pairs.items())), problems
 
     def _hints(self, job: Job, number: int) -> dict[str, Any]:
         (row,) = job.files.rows(number, 1)
@@ -301,7 +317,12 @@ class Editing(Handlers):
         # With a pivot language, the terms are not of the source.
         term_matches = terms_in(served.translator.terms, text) if isinstance(served, Served) else []
         for match in term_matches:
-            terms += [{"source": match.text, "target": target} for target in match.targets]
+            records: list[dict[str, Any]] = [{"source": match.text, "target": target} for target in match.targets]
+            if match.sense:
+                senses = [(sense[0].target or match.text, sense[0].domain) for sense in match.senses]
+                records[0]["sense"] = match.sense.record()
+                records[0]["senses"] = [{"target": target, "domain": domain} for target, domain in senses]
+            terms += records
         return {"matches": matches, "terms": terms}
 
 

@@ -342,6 +342,8 @@ class SentenceInspector:
         if self.served.translator.quality.estimator:
             row["confidence"] = translation.confidence
         row["origin"] = "model"
+        if senses := [use.record() for use in translation.terms if use.sense]:
+            row["senses"] = senses
         if self.served.retrieves:
             row["retrieved"] = [word.record() for word in translation.retrieved]
         if translation.parts:

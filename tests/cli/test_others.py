@@ -206,6 +206,21 @@ def test_phrasebook_addresses_the_reader_formally_or_informally(call, tmp_path):
         informal = {"formal": "contrast"}.get(new.get("formality"), "target")
         assert (new["source"], new[informal]) == (old["source"], old["target"])
         assert new.get("contrast") != new["target"]
+    both = tmp_path / "both.jsonl"
+    options = "--count", "60", "--max-words", "9", "--formality", "--both-forms"
+    assert call("data", "phrasebook", both, *options).code == 0
+    records = list(map(json.loads, both.open()))
+    for _, new in rows:
+        assert records.pop(0) == new
+        if "contrast" in new:
+            other = records.pop(0)
+            forms = {form["formality"]: form["target"] for form in (new, other)}
+            assert (other["contrast"], other["source"]) == (new["target"], new["source"])
+            assert forms == {new["formality"]: new["target"], other["formality"]: new["contrast"]} and len(forms) == 2
+            assert set(other) == set(new) and other["document"] == new["document"]
+    assert not records
+    result = call("data", "phrasebook", tmp_path / "x.jsonl", "--both-forms")
+    assert result.code == 2 and "Add --formality" in result.err
     for other in ("--discourse", "--labels"):
         result = call("data", "phrasebook", tmp_path / "x.jsonl", "--formality", other)
         assert result.code == 2 and f"--formality and {other} do not go together" in result.err

@@ -6,7 +6,7 @@ import gzip
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, cast
 
@@ -517,6 +517,9 @@ def phrasebook(
     formality: Annotated[
         bool, Option("--formality", help="Address the reader with tú or usted; OUT.jsonl says with which.")
     ] = False,
+    both_forms: Annotated[
+        bool, Option("--both-forms", help="Write each sentence that addresses the reader in both forms (--formality).")
+    ] = False,
     overwrite: option.Overwrite = False,
 ) -> None:
     """Write sentence pairs of the built-in English-Spanish phrasebook.
@@ -529,6 +532,7 @@ def phrasebook(
 
     With --formality, half of the sentences with *you* are formal. A record of OUT.jsonl has the `formality` of the
     target, and the translation with the other form of address (`contrast`); `train --set data.formality=0.5` learns it.
+    With --both-forms, that translation is a record, too.
 
     **Examples**
 
@@ -556,6 +560,8 @@ def phrasebook(
     if formality and (discourse or labels):
         other = "--discourse" if discourse else "--labels"
         raise UserError(f"--formality and {other} do not go together", fix="Leave out one of the options.")
+    if both_forms and not formality:
+        raise UserError("--both-forms is for sentences that address the reader", fix="Add --formality.")
     if discourse and (min_words, max_words) != (2, 60):
         raise UserError("--min-words and --max-words are for single sentences", fix="Leave out one of the options.")
     lines = []
@@ -563,7 +569,7 @@ def phrasebook(
         if discourse:
             records = _passages(count, split, seed, labels)
         elif formality:
-            records = _addressed(count, split, seed, min_words, max_words)
+            records = _addressed(count, split, seed, min_words, max_words, both_forms)
         else:
             records = _sentences(count, split, seed, min_words, max_words, labels)
         for document in records:
@@ -597,8 +603,10 @@ def _sentences(
         yield [record]
 
 
-def _addressed(count: int, split: str, seed: int, min_words: int, max_words: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield the record of each sentence, with its formality."""
+def _addressed(
+    count: int, split: str, seed: int, min_words: int, max_words: int, both_forms: bool
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records of each sentence, with their formality."""
     from translucid.corpora.phrasebook import generate_addressed
 
     addressed = generate_addressed(
@@ -607,12 +615,16 @@ def _addressed(count: int, split: str, seed: int, min_words: int, max_words: int
         seed=seed,
         min_words=min_words,
         max_words=max_words,
+        both_forms=both_forms,
     )
-    for number, (phrase, formality, contrast) in enumerate(addressed, 1):
-        record = _sentence_record(phrase, f"sentence {split} {seed} {number}")
-        if formality:
-            record |= {"formality": formality, "contrast": contrast}
-        yield [record]
+    for number, (_, forms) in enumerate(groupby(addressed, lambda form: form.phrase.source), 1):
+        records = []
+        for phrase, formality, contrast in forms:
+            record = _sentence_record(phrase, f"sentence {split} {seed} {number}")
+            if formality:
+                record |= {"formality": formality, "contrast": contrast}
+            records.append(record)
+        yield records
 
 
 def _sentence_record(phrase: Phrase, document: str) -> dict[str, Any]:

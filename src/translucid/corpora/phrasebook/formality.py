@@ -37,11 +37,18 @@ class AddressedPhrase(NamedTuple):
 
 
 def generate_addressed(
-    count: int, *, split: Split = "train", seed: int = 1, min_words: int = SHORTEST, max_words: int = LONGEST
+    count: int,
+    *,
+    split: Split = "train",
+    seed: int = 1,
+    min_words: int = SHORTEST,
+    max_words: int = LONGEST,
+    both_forms: bool = False,
 ) -> Iterator[AddressedPhrase]:
     """Generate the pairs of `generate`, of which those that address the reader are formal or informal at random.
 
-    The split of a pair is that of the informal one, and the limits of length are for it.
+    The split of a pair is that of the informal one, and the limits of length are for it. With `both_forms`, each that
+    addresses the reader is followed by the other form; `count` is the number of sources.
 
     Raises:
         UserError: as `generate`.
@@ -53,10 +60,14 @@ def generate_addressed(
         formal = as_formal(labeled)
         if formal.target == informal.target:
             yield AddressedPhrase(informal)
-        elif rng.random() < 0.5:
-            yield AddressedPhrase(formal, "formal", informal.target)
-        else:
-            yield AddressedPhrase(informal, "informal", formal.target)
+            continue
+        forms = [
+            AddressedPhrase(formal, "formal", informal.target),
+            AddressedPhrase(informal, "informal", formal.target),
+        ]
+        if rng.random() >= 0.5:
+            forms.reverse()
+        yield from forms if both_forms else forms[:1]
 
 
 def as_formal(phrase: Phrase) -> Phrase:

@@ -21,6 +21,7 @@ import torch
 
 from benchmarks.gpu import decoding, training
 from benchmarks.gpu.shapes import PRESETS, configuration_of
+from translucid.decoding.search import Precision
 from translucid.ground.errors import UserError
 from translucid.kernels.attention import without_cudnn
 from translucid.kernels.devices import choose_device
@@ -98,13 +99,15 @@ def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str
     for preset in PRESETS:
         configuration = configuration_of(preset, quick=options.quick)
         update = training.ours(configuration, device, "bfloat16")
-        search = decoding.ours(configuration, device)
+        searches = {"search": decoding.ours(configuration, device)}
+        searches["captured search"] = decoding.ours(configuration, device, "bfloat16", captured=True)
         sentences = decoding.sentences_of(configuration, min(64, options.sentences))
         actions: dict[str, Callable[[], int]] = {"update": update}
-        for beam in decoding.BEAMS:
-            actions[f"search of {decoding.LENGTH} steps, beam {beam}"] = partial(search, sentences, beam)
+        for name, search in searches.items():
+            for beam in decoding.BEAMS:
+                actions[f"{name} of {decoding.LENGTH} steps, beam {beam}"] = partial(search, sentences, beam)
         for what, action in actions.items():
-            for _ in range(2):  # warm up: exclude one-time loading and tuning
+            for _ in range(4):  # warm up: exclude one-time loading, tuning and capturing
                 action()
             waits = training.synchronizations(action)
             count, milliseconds = training.kernels(action)
@@ -115,15 +118,16 @@ def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str
 
 def decoding_table(device: torch.device, options: argparse.Namespace) -> list[str]:
     """Return target tokens per second of searches, by preset and beam."""
-    heads = ["translucid", "generate, float32, 64 rows", "generate, bfloat16, 64 rows", "generate, bfloat16, 256 rows"]
+    ours: list[tuple[Precision, bool]] = [("float32", False), ("float32", True), ("bfloat16", True)]
+    theirs = [(torch.float32, 256), (torch.bfloat16, 64), (torch.bfloat16, 256), (torch.bfloat16, 1024)]
+    heads = [f"translucid, {precision}{', captured' * captured}" for precision, captured in ours]
+    heads += [f"generate, {str(dtype).removeprefix('torch.')}, {rows:,} rows" for dtype, rows in theirs]
     rows = ["| preset | beam | " + " | ".join(heads) + " |", "| --- | ---: |" + " ---: |" * len(heads)]
     for preset in PRESETS:
         configuration = configuration_of(preset, quick=options.quick)
         sentences = decoding.sentences_of(configuration, options.sentences)
-        searches = [decoding.ours(configuration, device)] + [
-            decoding.theirs(configuration, device, dtype, size)
-            for dtype, size in ((torch.float32, 64), (torch.bfloat16, 64), (torch.bfloat16, 256))
-        ]
+        searches = [decoding.ours(configuration, device, precision, captured=captured) for precision, captured in ours]
+        searches += [decoding.theirs(configuration, device, dtype, size) for dtype, size in theirs]
         for beam in decoding.BEAMS:
             cells = [f"{decoding.speed(search, sentences, beam, device):,.0f}" for search in searches]
             rows.append(f"| {preset} | {beam} | " + " | ".join(cells) + " |")

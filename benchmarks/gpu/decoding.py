@@ -11,7 +11,7 @@ from torch import nn
 from benchmarks.gpu.shapes import corpus_of, marian, model_of
 from benchmarks.gpu.training import finish
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
-from translucid.decoding.search import TorchEngine
+from translucid.decoding.search import Precision, TorchEngine
 from translucid.runs.configuration import Configuration
 
 LENGTH = 24
@@ -28,9 +28,11 @@ def sentences_of(configuration: Configuration, count: int) -> list[list[int]]:
     return [ids.tolist() for ids in torch.tensor(corpus.source_ids).tensor_split(corpus.source_offsets[1:-1].tolist())]
 
 
-def ours(configuration: Configuration, device: torch.device) -> Search:
+def ours(
+    configuration: Configuration, device: torch.device, precision: Precision = "float32", *, captured: bool = False
+) -> Search:
     """Return our own search, which chooses its batch size."""
-    engine = TorchEngine(model_of(configuration).to(device).eval())
+    engine = TorchEngine(model_of(configuration).to(device).eval()).fast(precision, captured=captured)
 
     def search(sentences: list[list[int]], beam: int) -> int:
         options = DecodingOptions(
@@ -67,8 +69,8 @@ def theirs(configuration: Configuration, device: torch.device, dtype: torch.dtyp
 
 
 def speed(search: Search, sentences: list[list[int]], beam: int, device: torch.device) -> float:
-    """Return target tokens per second, after a warm-up with some of the sentences."""
-    search(sentences[: len(sentences) // 8], beam)
+    """Return target tokens per second, after a warm-up with the same sentences, which captures graphs."""
+    search(sentences, beam)
     finish(device)
     started = time.perf_counter()
     tokens = search(sentences, beam)

@@ -27,8 +27,8 @@ def test_every_table_is_measured(tmp_path, monkeypatch):
     text = out.read_text()
     assert ended.value.code == 0, text
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| tiny")]
-    # Training in two precisions; kernels of an update and of two searches; search with two beams.
-    assert len(rows) == 2 + 3 + 2, text
+    # Training in two precisions; kernels of an update and of four searches; search with two beams.
+    assert len(rows) == 2 + 5 + 2, text
     for row in rows:
         assert all(re.match(r"[\d,.]+", cell) for cell in row[2:]), row
 

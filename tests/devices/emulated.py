@@ -104,6 +104,9 @@ class Graph:
         yield
         Emulation.current.graph = None
 
+    def pool(self):
+        """Return nothing, as graphs share no memory here."""
+
     def record(self, function, args, kwargs, result):
         if torch.Tag.inplace_view not in getattr(function, "tags", ()):
             self.operations.append((function, args, kwargs, result))

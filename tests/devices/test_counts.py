@@ -23,7 +23,7 @@ def table():
     rows = {}
     for line in BENCHMARKS.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| *") and cells[0].endswith((", an update", ", a step")):
+        if line.startswith("| *") and cells[0].endswith((", an update", ", a step", ", eight steps")):
             rows[cells[0]] = tuple(int(cell.replace(",", "")) for cell in cells[1:])
     return rows
 
@@ -67,3 +67,22 @@ def test_of_a_search(name, beam, steps):
         (waits - 1) / len(steps),
         pytest.approx(kernels / len(steps), rel=0.02),
     )
+
+
+def test_of_a_captured_search():
+    """Eight steps are the difference between searches of 16 and of 24 steps, once their steps are captured."""
+    counts = []
+    with Emulation("cuda") as emulation:
+        engine = TorchEngine(build_case("tiny", layers=2).model.to(emulation.device).eval())
+        engine = engine.fast("float32", captured=True)
+        for steps in (16, 24):
+            length = {"min_length": steps - 1, "max_length_extra": steps - 1}
+            request = SearchRequest(SENTENCES, DecodingOptions(beam=4, max_length_ratio=0, **length))
+            for _ in range(2):
+                emulation.forget()
+                engine.decode(request)
+            counts.append((emulation.synchronizations.total(), emulation.kernels.total()))
+            assert emulation.kernels["graph"] == steps
+    shorter, longer = counts
+    waits, kernels = longer[0] - shorter[0], longer[1] - shorter[1]
+    assert table()["*tiny*, captured beam 4, eight steps"] == (waits, kernels) and longer[0] == 3

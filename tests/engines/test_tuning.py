@@ -3,10 +3,13 @@
 import shutil
 
 import pytest
+import torch
 
 from bitext.pair import Pair
 from bitext.protected_spans import PLACEHOLDERS
+from tests.devices.emulated import Emulation
 from tests.engines.test_engines import run_at
+from translucid.api.translator import Translator
 from translucid.data.placeholders import Masked
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.pieces import SPACE
@@ -28,8 +31,9 @@ class FakeTrials:
     def __init__(self, **fields):
         self.fields = fields
 
-    def __call__(self, model, tokenizer, pairs, options, configurations, files, language):
+    def __call__(self, model, tokenizer, pairs, options, configurations, files, language, device):
         self.pairs, self.options, self.configurations, self.language = pairs, options, configurations, language
+        self.device = device
         self.lists = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
         for number, configuration in enumerate(configurations):
             yield Trial(configuration, 10.0 + number, 30.0 - number, **self.fields)
@@ -74,6 +78,31 @@ def test_the_ways_are_tried_on_the_files_of_the_run_and_the_fastest_is_saved(run
     assert console_output(console) == ""
     assert find_fastest(run, console=console)[1].tuned == Tuned()
     assert load_tuned(run) == Tuned() and not (run / "shortlist.tsv").exists()
+
+
+def test_on_a_gpu_precisions_and_captured_steps_are_tried_and_the_rest_remains(run, fake_trials, console):
+    Tuned(quantization="int8").write(run / "tuned.json")
+    with Emulation("cuda") as emulation:
+        results, best = find_fastest(run, console=console, allow=4.0, device="cuda")
+        assert fake_trials.device == emulation.device and fake_trials.lists == {}
+        tried = [(trial.tuned.gpu.precision, trial.tuned.gpu.captured) for trial in results]
+        precisions = ["float32", "bfloat16", "float16"]
+        assert tried == [(name, captured) for captured in (False, True) for name in precisions]
+        assert best is results[4] and str(best.tuned) == "torch, bfloat16, captured, all pieces"
+        assert load_tuned(run) == Tuned(quantization="int8", gpu=best.tuned.gpu)
+        engine = Translator.load(run, device="cuda").engine
+        assert engine.captured.model.output.weight.dtype == torch.bfloat16
+        assert engine.model.output.weight.dtype == torch.float32
+        assert str(engine) == "torch, bfloat16, captured, all pieces"
+    find_fastest(run, console=console)
+    assert load_tuned(run) == TORCH[0].model_copy(update={"gpu": best.tuned.gpu})
+
+
+def test_a_gpu_has_no_shortlists(run, console):
+    with Emulation("cuda"), pytest.raises(UserError, match="shortlists are for a CPU"):
+        find_fastest(run, console=console, device="cuda", shortlists=True)
+    with Emulation("mps"), pytest.raises(UserError, match="not for mps"):
+        find_fastest(run, console=console, device="mps")
 
 
 def test_files_limits_and_languages_may_be_other_ones(run, fake_trials, console, tmp_path):

@@ -1,19 +1,16 @@
 """Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2)."""
 
 import math
-from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
 from translucid.attention.points import Point
+from translucid.attention.tree import KeyValue, Level
 from translucid.kernels.attention import Mask, PackedMask, whole_mask
 from translucid.kernels.linear import Linear
 from translucid.kernels.packing import Sentences
-
-KeyValue: TypeAlias = tuple[Tensor, Tensor]
-"""Keys and values [B, H, S, d]."""
 
 
 def append_to_kv_cache(kv_cache: KeyValue, key: Tensor, value: Tensor) -> KeyValue:
@@ -122,3 +119,15 @@ class MultiHeadAttention(nn.Module):
             key, value = append_to_kv_cache(kv_cache, key, value)
         mask = PackedMask(sentences, sentences) if sentences else None
         return self.attend_heads(x, key, value, mask, causal=kv_cache is None, first=first), (key, value)
+
+    def attend_in_tree(self, x: Tensor, cache: KeyValue, level: Level) -> Tensor:
+        """Compute self-attention of the next tokens x [B K, 1, D] of B trees with K hypotheses each.
+
+        `cache`: the keys and values of all nodes [B, H, L K, d], among which those of x are written.
+
+        Returns:
+            The output [B K, 1, D].
+        """
+        queries = x.reshape(cache[0].size(0), -1, x.size(2))  # [B, K, D]
+        level.write(cache, *self.project(queries))
+        return self.attend_heads(queries, *cache, level.mask).view_as(x)

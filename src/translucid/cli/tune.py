@@ -43,13 +43,22 @@ class Trials(NamedTuple):
 
 
 @app.command()
-def speed(run: option.Run, *, trials: Trials, languages: option.Languages) -> None:
+def speed(
+    run: option.Run,
+    *,
+    trials: Trials,
+    device: Annotated[str, Option(help="cpu, or a GPU such as cuda.")] = "cpu",
+    languages: option.Languages,
+) -> None:
     """Find the fastest way to translate on this machine.
 
     Measures our own engine and, for a Transformer, CTranslate2 with full and with 8-bit weights, each with the whole
     vocabulary and, if both languages share one, with the target-side pieces of the training text. `translate`,
     `evaluate` and `serve` then use the fastest that loses next to no BLEU. `translucid train` does this on a CPU. The
     run's own files are read if --train and --valid are not given.
+
+    With --device cuda, measures our own engine on the GPU: with weights in float32, bfloat16 and float16, each with and
+    without captured steps. Commands on a CUDA GPU then use the fastest.
 
     Also measures up to 500 validation sentences, from which warnings about sentences of unknown words are derived. For
     an imported run, give --train only if it was trained on these pairs or similar ones: all other words count as
@@ -60,8 +69,10 @@ def speed(run: option.Run, *, trials: Trials, languages: option.Languages) -> No
         translucid tune speed runs/mine
 
         translucid tune speed runs/mine --train pairs.tsv --valid dev.tsv --allow 0.5
+
+        translucid tune speed runs/mine --device cuda
     """
-    _tune_speed(run, trials, languages)
+    _tune_speed(run, trials, languages, device=device)
 
 
 @app.command()
@@ -286,7 +297,9 @@ def ranking(
     Console().print(line, soft_wrap=True)
 
 
-def _tune_speed(run: Path, trials: Trials, languages: option.Languages, shortlist_pairs: int = 0) -> None:
+def _tune_speed(
+    run: Path, trials: Trials, languages: option.Languages, shortlist_pairs: int = 0, device: str = "cpu"
+) -> None:
     """Find the fastest way, also with shortlists if they may be learned from some pairs, and print all."""
     from translucid.api.fitting.confidence_fitting import fit_validation_scores
     from translucid.engines.tuning import PAIRS, SENTENCES, find_fastest
@@ -307,6 +320,7 @@ def _tune_speed(run: Path, trials: Trials, languages: option.Languages, shortlis
             source=source,
             target=target,
             console=console,
+            device=device,
         )
     )
 
@@ -317,7 +331,9 @@ def _show_trials(trials: Sequence[Trial], best: Trial) -> None:
     for trial in trials:
         speeds = [f"{speed:,.0f}" for speed, _ in zip(trial.speeds, uses, strict=False)]
         tuned, mark = trial.tuned, "← chosen" if trial is best else ""
-        table.add_row(tuned.engine, tuned.quantization, tuned.considered, *speeds, f"{trial.score:.2f}", mark)
+        table.add_row(
+            tuned.engine, str(tuned.gpu or tuned.quantization), tuned.considered, *speeds, f"{trial.score:.2f}", mark
+        )
     Console().print(table)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import torch
 from torch import Tensor
@@ -22,6 +22,22 @@ from translucid.decoding.rows import Rows
 from translucid.ground.errors import UserError
 from translucid.kernels.upload import upload
 from translucid.models.protocol import Memory, SequenceModel, State
+
+
+class RowsOfStep(Protocol):
+    """What the log-probabilities of N hypotheses depend on apart from the logits."""
+
+    @property
+    def sentence(self) -> Tensor:
+        """[N] the sentence of each."""
+
+    @property
+    def history(self) -> Tensor:
+        """[N, t] the tokens of each, or the last t of them."""
+
+    @property
+    def length(self) -> int | Tensor:
+        """The number of their tokens, which may be a tensor [1]."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +84,7 @@ class Problem:
         log_probs, finite = self.log_probs(rows, logits)
         return log_probs, state, finite
 
-    def log_probs(self, rows: Rows, logits: Tensor) -> tuple[Tensor, Tensor]:
+    def log_probs(self, rows: RowsOfStep, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Return what `predict` does but the state, given the model's logits [N, V] for the next token of each row.
 
         Raises:

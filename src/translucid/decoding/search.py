@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from bitext.cancellation import between_steps
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
+from translucid.decoding.captured import CapturedSearch
 from translucid.decoding.constrained_decoding import (
     Constraint,
     Constraints,
@@ -50,6 +51,10 @@ BATCH_ON_GPU = 32768
 """The same on a GPU, where a step takes hardly longer for many rows than for few."""
 BATCH_WITH_SHORTLIST = 16384
 """The same with shortlists by source words, where a hypothesis takes less memory."""
+
+
+Precision: TypeAlias = Literal["float32", "bfloat16", "float16"]
+"""The type of the weights and of the cached keys and values; log-probabilities are always float32."""
 
 
 class TorchEngine:
@@ -82,6 +87,22 @@ class TorchEngine:
         self.model, self.word_starts, self.device = model, word_starts, device or device_of(model)
         self.considered, self.shortlist, self.opening = considered, shortlist, opening
         self.device_type = self.device.type
+        self.rounded: SequenceModel | None = None
+        """The model in a lower precision, if it searches."""
+        self.captured: CapturedSearch | None = None
+        """Makes the steps of most searches, if fixed shapes are faster."""
+
+    def fast(self, precision: Precision, *, captured: bool) -> Self:
+        """Return a copy of the engine that searches in another precision, and captures its steps as CUDA graphs.
+
+        Forced decoding remains in float32.
+        """
+        fast = copy(self)
+        if precision != "float32":
+            fast.rounded = deepcopy(self.model).to(getattr(torch, precision)).eval()
+        if captured:
+            fast.captured = CapturedSearch(fast.rounded or self.model)
+        return fast
 
     def opened(self, tokenizer: Tokenizer) -> Self:
         """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
@@ -91,7 +112,9 @@ class TorchEngine:
 
     def __str__(self) -> str:
         """Name the engine, the type of its weights and its candidates."""
-        return f"{self.name}, float32, {self.considered}"
+        model = self.rounded or self.model
+        precision = str(next((p.dtype for p in model.parameters()), torch.float32)).removeprefix("torch.")
+        return f"{self.name}, {precision}{', captured' if self.captured else ''}, {self.considered}"
 
     @classmethod
     def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
@@ -166,7 +189,7 @@ class TorchEngine:
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each of the sentences with these ids and numbers."""
         source, listed = upload(padded(ids, self.model.pad), self.device), None
-        model, prefix, word_starts, candidates = self.model, self.opening, self.word_starts, None
+        model, prefix, word_starts, candidates = self.rounded or self.model, self.opening, self.word_starts, None
         if self.shortlist and (constraints or control):
             if not self.shortlist.by_source:
                 phrases = constraints.phrases if constraints else [[]] * len(ids)
@@ -193,6 +216,7 @@ class TorchEngine:
             control=control,
             candidates=candidates,
             lengths=list(map(len, ids)),
+            captured=self.captured,
         )
         if listed is None:
             return nbest_lists
@@ -250,6 +274,7 @@ def search(
     control: LengthControl | None = None,
     candidates: Tensor | None = None,
     lengths: Sequence[int] = (),
+    captured: CapturedSearch | None = None,
 ) -> list[list[Hypothesis]]:
     """Find outputs for a batch of sources. The outputs of a source do not depend on the others in the batch.
 
@@ -268,6 +293,7 @@ def search(
         control: the limits of the lengths of outputs, for a beam search. A source whose outputs do not fit has none.
         candidates: [B, V] boolean, the only tokens that have a probability for each source; all by default.
         lengths: the number of tokens of each source, if it is known.
+        captured: makes the steps of searches that it supports.
 
     Returns:
         For each source up to `options.nbest` different hypotheses, at least one, the best first.
@@ -283,6 +309,9 @@ def search(
     if not len(source):
         return []
     problem = prepare(model, source, options, word_starts, prefix, prefix_length, lengths, candidates)
+    is_plain = not (options.sample or constraints or control or trace)
+    if captured is not None and is_plain and captured.supports(problem):
+        return captured.search(problem, options)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
     elif options.beam == 1 and not constraints and not control and trace is None:

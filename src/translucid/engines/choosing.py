@@ -74,8 +74,9 @@ def choose_engine(
     """Return the engine for a run; `auto` is the fastest one that can run the model.
 
     On a CPU this is CTranslate2 for a Transformer, unless `translucid tune speed` has found otherwise. It is ONNX
-    Runtime, if that is installed, for other models that it can run (docs/benchmarks.md). The results of tuning hold on
-    a CPU, but the name `torch` always means the whole vocabulary. PyTorch is not loaded where another engine
+    Runtime, if that is installed, for other models that it can run (docs/benchmarks.md). On a CUDA GPU it is PyTorch,
+    with the precision and the captured steps that tuning has found there. The other results of tuning hold on a CPU,
+    but the name `torch` always means the whole vocabulary in float32. PyTorch is not loaded where another engine
     suffices.
 
     Args:
@@ -99,7 +100,10 @@ def choose_engine(
         return torch_engine()
     resolved_device = _resolve_device(device)
     if name == "auto" and resolved_device != "cpu":
-        return torch_engine()
+        known = load_tuned(run.path)
+        if resolved_device == "mps" or known is None or known.gpu is None:
+            return torch_engine()
+        return torch_engine().fast(known.gpu.precision, captured=known.gpu.captured)
     if name == "ctranslate2" and not resolved_device.startswith(("cpu", "cuda")):
         raise UserError(
             f"CTranslate2 does not run on {resolved_device}", fix='Use `engine="torch"`, or `device="cpu"`.'
@@ -176,9 +180,7 @@ def _resolve_device(device: str) -> str:
 
 def _tuning_result(run: RunFolder, configuration: Configuration, *, use_shortlist: bool) -> Tuned:
     """Return the result of `translucid tune speed`, or the defaults; without its shortlist where that does not hold."""
-    tuned = load_tuned(run.path)
-    if tuned is None:
-        tuned = Tuned(engine="ctranslate2" if ctranslate2_supports(configuration.model) else "torch")
+    tuned = load_tuned(run.path) or untuned(configuration.model)
     only_fast = not has_pytorch() and tuned.difference is None and ctranslate2_supports(configuration.model)
     if tuned.engine == "torch" and only_fast:
         tuned = tuned.model_copy(update={"engine": "ctranslate2"})
@@ -187,6 +189,11 @@ def _tuning_result(run: RunFolder, configuration: Configuration, *, use_shortlis
     if use_shortlist and tuned.languages in (None, configuration.data.languages):
         return tuned
     return tuned.model_copy(update={"considered": "all pieces"})
+
+
+def untuned(options: object) -> Tuned:
+    """Return the way to translate on a CPU before tuning, with a model of these options."""
+    return Tuned(engine="ctranslate2" if ctranslate2_supports(options) else "torch")
 
 
 def _onnx_is_faster(options: object, tuned: Tuned) -> bool:

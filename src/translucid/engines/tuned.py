@@ -43,6 +43,20 @@ class ResultFile(BaseModel):
         write_atomically(file, (self.model_dump_json(indent=indent) + "\n").encode())
 
 
+class GpuSearch(BaseModel):
+    """The fastest search in PyTorch on a CUDA GPU."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    """The type of the weights and of cached keys and values."""
+    captured: bool = False
+    """Whether each step is captured as a CUDA graph."""
+
+    def __str__(self) -> str:
+        return f"{self.precision}, captured" if self.captured else self.precision
+
+
 class Tuned(ResultFile):
     """The fastest way to translate with a run."""
 
@@ -55,6 +69,9 @@ class Tuned(ResultFile):
     languages: Languages | None = None
     """The languages for which a shortlist was learned, for a multilingual model; others consider all pieces."""
 
+    gpu: GpuSearch | None = None
+    """The fastest search on a GPU, if that was tried; all other settings are for a CPU."""
+
     pieces: Path | None = Field(None, exclude=True)
     """The file of the pieces of the target language, in a zero-shot direction."""
 
@@ -62,7 +79,7 @@ class Tuned(ResultFile):
     """The difference between a fast engine and the model, in nats a token, if that is why it is not used."""
 
     def __str__(self) -> str:
-        return f"{self.engine}, {self.quantization}, {self.considered}"
+        return f"{self.engine}, {self.gpu or self.quantization}, {self.considered}"
 
     def shortlist(self, run: Path) -> Path | None:
         """Return the file of the candidates; None if all pieces are."""

@@ -30,23 +30,24 @@ from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, 
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.pair_scores import paired_batches
-from translucid.decoding.search import TorchEngine
+from translucid.decoding.search import Precision, TorchEngine
 from translucid.decoding.shortlist import SEPARATORS, listed
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import TOLERANCE, disagreement
-from translucid.engines.choosing import TITLES, Engine, choose_engine
+from translucid.engines.choosing import TITLES, Engine, choose_engine, untuned
 from translucid.engines.ctranslate2.conventions import Quantization, is_supported
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.onnx.conventions import is_installed as onnx_is_installed
 from translucid.engines.onnx.conventions import is_supported as onnx_supports
 from translucid.engines.onnx.searching import OnnxEngine
-from translucid.engines.tuned import Tuned, save_tuned
+from translucid.engines.tuned import FILE, GpuSearch, Tuned, load_tuned, save_tuned
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.console import Console, progress_bar
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
+from translucid.kernels.devices import choose_device
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora, read_corpora
@@ -89,6 +90,7 @@ def trials(
     configurations: Sequence[Tuned],
     shortlists: Mapping[CandidateVocabulary, Path],
     language: str | None = None,
+    device: torch.device | None = None,
 ) -> Iterator[Trial]:
     """Translate the sources of `pairs` in each of these ways; the translations of the first one decide on the metric.
 
@@ -100,8 +102,9 @@ def trials(
         configurations: the ways to translate.
         shortlists: the files of the shortlists, by the candidates that they name.
         language: the code of the target language, if it is known.
+        device: the device of the model; by default the CPU.
     """
-    torch_engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
+    torch_engine = TorchEngine.of(model, tokenizer, device or CPU)
     pipeline = TextPipeline(tokenizer, model.max_length or sys.maxsize)
     pieces = list(map(pipeline.encode, sources_of(pairs)))
     sources = [piece.ids for piece in pieces]
@@ -112,8 +115,13 @@ def trials(
     by_words = any(tuned.considered in BY_WORDS for tuned in configurations)
     for tuned in configurations:
         engine = engine_for(torch_engine, tokenizer, tuned, shortlists.get(tuned.considered))
-        # The first batch allocates memory and starts threads: it is not timed.
-        engine.decode(SearchRequest(sources[:8], options))
+        # The first batch allocates memory and starts threads: it is not timed. Steps are captured for each batch.
+        try:
+            engine.decode(SearchRequest(sources if tuned.gpu else sources[:8], options))
+        except UserError:
+            if first_texts and tuned.gpu:  # float16 may overflow
+                continue
+            raise
         seconds, (nbest_lists,) = _timed(engine, [sources], options)
         greedy = alone = 0.0
         if by_words:
@@ -142,6 +150,8 @@ def _timed(
 def engine_for(torch_engine: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
     """Return an engine that translates in one of the ways, given the PyTorch engine with the whole vocabulary."""
     restricted = torch_engine.restricted(tuned.considered, shortlist, tokenizer)
+    if tuned.gpu and torch_engine.device_type == "cuda":
+        return restricted.fast(tuned.gpu.precision, captured=tuned.gpu.captured)
     if tuned.engine == "torch":
         return restricted
     if tuned.engine == "onnx":
@@ -172,6 +182,16 @@ def all_configurations(
                 configurations.append(Tuned(engine="onnx", considered=candidates))
     for candidates in considered:
         configurations.append(Tuned(engine="torch", considered=candidates))
+    return configurations
+
+
+def gpu_configurations(model: SequenceModel) -> list[Tuned]:
+    """Return every way to search with a model in PyTorch on a CUDA GPU, the one without any loss first."""
+    configurations = []
+    for captured in (False, True) if model.has_trees else (False,):
+        for precision in get_args(Precision):
+            gpu = GpuSearch(precision=precision, captured=captured)
+            configurations.append(Tuned(engine="torch", gpu=gpu))
     return configurations
 
 
@@ -280,6 +300,7 @@ def find_fastest(
     sentences: int = SENTENCES,
     source: str | None = None,
     target: str | None = None,
+    device: str = "cpu",
 ) -> tuple[list[Trial], Trial]:
     """Try every way to translate with a run, save the fastest of those that lose next to nothing, and return all.
 
@@ -294,17 +315,25 @@ def find_fastest(
         sentences: the largest number of sentences in a trial.
         source: the code of the source language, for a multilingual model; as the run says by default.
         target: the code of the target language.
+        device: cpu, or a CUDA GPU, on which the precision and captured steps of PyTorch's search are tried.
 
     Raises:
         UserError: the run is damaged, has no attention to learn shortlists from, or can be used in one way only; or
             files do not exist.
     """
     tuning = Tuning.of(
-        run, console=console, train=train, valid=valid, shortlists=shortlists, source=source, target=target
+        run,
+        console=console,
+        train=train,
+        valid=valid,
+        shortlists=shortlists,
+        source=source,
+        target=target,
+        device=device,
     )
     if not shortlists:
         pairs = 0
-    lists = tuning.lists(pairs)
+    lists = {} if tuning.on_gpu else tuning.lists(pairs)
     results = tuning.try_all(tuning.corpora.valid[:sentences], lists)
     best = fastest(results, allow)
     tuning.save(best, results[0].score, lists.get(best.tuned.considered))
@@ -324,6 +353,7 @@ class Tuning:
     pipeline: TextPipeline
     corpora: Corpora
     console: Console
+    device: torch.device = CPU
 
     @classmethod
     def of(
@@ -336,12 +366,18 @@ class Tuning:
         shortlists: bool = False,
         source: str | None = None,
         target: str | None = None,
+        device: str = "cpu",
     ) -> Tuning:
         """Load a run and its corpora; arguments as for `find_fastest`.
 
         Raises:
             UserError: the run is damaged, shortlists can't be learned from it, or files do not exist.
         """
+        chosen_device = choose_device(device)
+        if chosen_device.type == "mps":
+            raise UserError("tuning is for a CPU or a CUDA GPU, not for mps", fix='Use `device="cpu"`.')
+        if shortlists and chosen_device != CPU:
+            raise UserError("shortlists are for a CPU", fix='Use `device="cpu"`, or tune only the speed.')
         folder = RunFolder(run)
         configuration = folder.configuration("text").between(source, target)
         options = configuration.data
@@ -353,10 +389,15 @@ class Tuning:
         if shortlists and not data.train:
             raise UserError("the run does not say which files it was trained on", fix="Give them with `train=FILES`.")
         tokenizer = folder.tokenizer().between(*options.languages, options.tokenizer)
-        model = folder.load_sequence_model(configuration, tokenizer)
+        model = folder.load_sequence_model(configuration, tokenizer).to(chosen_device)
         corpora = read_corpora(data, configuration.training.seed, folder.held_out(), needs_training_text=False)
         pipeline = TextPipeline(tokenizer, configuration.longest)
-        return cls(folder, configuration, data, model, pipeline, corpora, console)
+        return cls(folder, configuration, data, model, pipeline, corpora, console, chosen_device)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether searches on a GPU are tried."""
+        return self.device != CPU
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -410,13 +451,16 @@ class Tuning:
                 raise UserError(what, file=self.folder.path, fix="See `shortlists=True`.")
             options, language = self.configuration.decoding, self.configuration.data.languages[1]
             with progress_bar(self.console, "trying configurations", len(configurations)) as advance:
-                for trial in trials(self.model, self.tokenizer, test, options, configurations, files, language):
+                ways = self.model, self.tokenizer, test, options, configurations, files, language
+                for trial in trials(*ways, device=self.device):
                     results.append(trial)
                     advance(1)
         return results
 
     def configurations(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
         """Return the ways to translate that compute what the model computes, with these lists of candidates."""
+        if self.on_gpu:
+            return gpu_configurations(self.model)
         configurations = all_configurations(self.model, lists, opened=bool(self.tokenizer.target_opening))
         engine_name = configurations[0].engine
         if engine_name != "torch":
@@ -442,7 +486,13 @@ class Tuning:
                 "translations are considered",
                 soft_wrap=True,
             )
-        tuned = best.tuned.model_copy(update={"languages": self.configuration.data.chosen_languages})
+        before = load_tuned(self.folder.path)
+        if self.on_gpu:  # what is known of the CPU remains
+            tuned = before or untuned(self.configuration.model)
+            tuned.model_copy(update={"gpu": best.tuned.gpu}).write(self.folder.path / FILE)
+            return
+        update = {"languages": self.configuration.data.chosen_languages, "gpu": before and before.gpu}
+        tuned = best.tuned.model_copy(update=update)
         save_tuned(self.folder.path, tuned, shortlist)
         if best.tuned.engine != "torch":
             # Converts the model, so that the first translation need not wait for it.

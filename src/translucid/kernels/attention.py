@@ -198,6 +198,8 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, c
     if rounding() and query.dtype == torch.bfloat16:  # on a CPU, where this kernel is faster in float32
         return _fused(query.float(), key.float(), value.float(), mask, causal).bfloat16()
     kernel_mask = None if mask is None else mask.kernel_mask
+    if kernel_mask is not None and kernel_mask.is_floating_point():
+        kernel_mask = kernel_mask.to(query.dtype)
     with without_cudnn(query.device):
         context = F.scaled_dot_product_attention(query, key, value, attn_mask=kernel_mask, is_causal=causal)
     if mask is None or mask.empty_rows is None:

@@ -7,6 +7,7 @@ import math
 
 from torch import Tensor, nn
 
+from translucid.attention.tree import Level
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
 from translucid.kernels.packing import Sentences
@@ -40,8 +41,12 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(tokens.embedding_dim) if scaled else 1.0
         self.zero_token = zero_token
 
-    def forward(self, ids: Tensor, first: int = 0, sentences: Sentences | None = None) -> Tensor:
+    def forward(
+        self, ids: Tensor, first: int = 0, sentences: Sentences | None = None, level: Level | None = None
+    ) -> Tensor:
         """Embed ids [B, T] at the positions first, first + 1, .. or, in a packed row, 0, 1, .. of each of `sentences`.
+
+        The next tokens [B K, 1] of trees have the position of their `level`.
 
         Returns:
             The vectors [B, T, D].
@@ -49,6 +54,8 @@ class Embedding(nn.Module):
         embedded = self.tokens(ids) * self.scale
         if self.zero_token is not None:
             embedded = embedded.masked_fill((ids == self.zero_token)[:, :, None], 0.0)
+        if level is not None:
+            return self.dropout(embedded + level.vector_of(self.positions(level.length)))
         if sentences is None:
             return self.dropout(embedded + self.positions(ids.size(1), first))
         return self.dropout(embedded + sentences.restarted(self.positions(sentences.shape[1])))

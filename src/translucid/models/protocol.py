@@ -29,6 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
+from translucid.attention.tree import Tree
 from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.kernels.packing import Packing
 from translucid.models.model_shape import ModelShape
@@ -72,6 +73,21 @@ class State(Protocol):
         ...
 
 
+class TreeState(State, Protocol):
+    """The state of a decoder for trees of hypotheses, in memory that is changed in place (`attention/tree.py`)."""
+
+    @property
+    def tree(self) -> Tree:
+        """The trees of B sentences."""
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the state with a row for each of the B sentences."""
+
+    def follow(self, after: Self, rows: Tensor) -> None:
+        """Continue the hypotheses `rows` [B K] of the state after their next tokens."""
+
+
 StateT = TypeVar("StateT", bound=State, default=Any)
 """The type of a model's state; code that only passes states on writes `SequenceModel` without it."""
 
@@ -104,6 +120,8 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     """From decoder features [.., D] to logits [.., V]."""
     has_layer_states: ClassVar[bool] = False
     """Whether the output projection applies to the states of every layer, as in a Transformer."""
+    has_trees: ClassVar[bool] = False
+    """Whether the model has `start_trees`."""
     has_auxiliary_loss: bool = False
     """Whether training adds `auxiliary_loss` to the loss."""
 
@@ -176,6 +194,16 @@ class SequenceModel(Model, ABC, Generic[StateT]):
             feature, state = self.advance(token, state)
             features.append(feature)
         return torch.stack(features, 1), state
+
+    def start_trees(self, memory: Memory, beam: int, length: int) -> Any:
+        """Return the `TreeState` before the first tokens, with room for `length` positions of `beam` hypotheses.
+
+        `advance` then takes a token for each of the B K hypotheses, and changes the memory of this state.
+
+        Raises:
+            NotImplementedError: the model has no trees.
+        """
+        raise NotImplementedError
 
     def auxiliary_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
         """Return a loss [] in addition to cross-entropy, summed over targets, such as a loss on attention weights.

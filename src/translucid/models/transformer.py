@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from translucid.attention.multi_head import KeyValue, MultiHeadAttention
 from translucid.attention.points import Point, any_handler
+from translucid.attention.tree import Level, Tree
 from translucid.kernels.attention import Mask, mask_of_keys, share_mask
 from translucid.kernels.packing import Packing, Sentences
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
@@ -91,6 +92,7 @@ class DecoderBlock(nn.Module):
         past: Past | None = None,
         first: int = 0,
         sentences: Sentences | None = None,
+        level: Level | None = None,
     ) -> tuple[Tensor, Past]:
         """Compute all positions x [N, T, D] of targets, or one position x [N, 1, D] after those of `past`.
 
@@ -103,6 +105,7 @@ class DecoderBlock(nn.Module):
             past: what this block keeps of earlier positions.
             first: the position of the first row of x.
             sentences: those of a packed row of targets.
+            level: that of the tokens x in their trees, whose keys and values `past` has.
 
         Returns:
             The output [N, T, D], and what the block keeps of all positions so far.
@@ -111,7 +114,7 @@ class DecoderBlock(nn.Module):
 
         def mix_positions(x: Tensor) -> Tensor:
             nonlocal past
-            output, past = self._mix_positions(x, past, first, sentences)
+            output, past = self._mix_positions(x, past, first, sentences, level)
             return output
 
         def cross_attention(x: Tensor) -> Tensor:
@@ -130,7 +133,7 @@ class DecoderBlock(nn.Module):
         return self.at_output(x, first), past
 
     def _mix_positions(
-        self, x: Tensor, past: Past | None, first: int, sentences: Sentences | None
+        self, x: Tensor, past: Past | None, first: int, sentences: Sentences | None, level: Level | None
     ) -> tuple[Tensor, Past]:
         """Return the output [N, T, D] of the self-attention or the SSRU, and what the block keeps."""
         if self.ssru is not None:
@@ -138,6 +141,9 @@ class DecoderBlock(nn.Module):
             return output, (cell,)
         assert self.self_attention is not None
         keys_and_values = None if past is None else (past[0], past[1])
+        if level is not None:
+            assert keys_and_values is not None
+            return self.self_attention.attend_in_tree(x, keys_and_values, level), keys_and_values
         return self.self_attention.attend_with_kv_cache(x, keys_and_values, first, sentences)
 
 
@@ -155,6 +161,28 @@ class TransformerState:
     """[N, 1, 1, S], True where the decoder may attend."""
     sentence: Tensor
     """[N], the index of the sentence that a row belongs to."""
+    tree: Tree | None = None
+    """The trees of N = B K hypotheses, if their memory has room for L positions: `past` then has keys and values
+    [B, H, L K, d], and `memory` and `mask` have B rows."""
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The memory of trees: tensors with a row for each of the B sentences."""
+        assert self.tree is not None
+        tensors = [self.mask, self.tree.ancestors]
+        for key, value in self.memory:
+            tensors += [key, value]
+        for layer in self.past:
+            tensors += [tensor.unflatten(0, (len(self.mask), -1)) if len(layer) == 1 else tensor for tensor in layer]
+        return tensors
+
+    def follow(self, after: TransformerState, rows: Tensor) -> None:
+        """Continue, in the memory of this state, the hypotheses `rows` [B K] of the state after their next tokens."""
+        assert self.tree is not None
+        for layer, layer_after in zip(self.past, after.past, strict=True):
+            if len(layer) == 1:  # cells of an SSRU are no nodes
+                layer[0].copy_(layer_after[0].index_select(0, rows))
+        self.tree.follow(rows)
 
     def select(self, rows: Tensor) -> TransformerState:
         """Return the state of the hypotheses `rows` [N], which may repeat, reorder or drop them."""
@@ -180,6 +208,7 @@ class BlockStacks(SequenceModel[TransformerState]):
 
     options: BlocksShape
     has_layer_states = True
+    has_trees = True
 
     def __init__(
         self,
@@ -235,6 +264,20 @@ class BlockStacks(SequenceModel[TransformerState]):
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(mask.size(0), device=mask.device))
 
+    def start_trees(self, memory: Memory, beam: int, length: int) -> TransformerState:
+        """Return the state before the first tokens of trees, with room for `length` positions of `beam` hypotheses."""
+        state = self.start(memory)
+        past: list[Past] = []
+        for layer in state.past:
+            if len(layer) == 1:  # the cell of an SSRU
+                past.append((layer[0].repeat_interleave(beam, 0),))
+            else:
+                sentences, heads, _, width = layer[0].shape
+                key, value = (layer[0].new_zeros(sentences, heads, length * beam, width) for _ in range(2))
+                past.append((key, value))
+        tree = Tree.begin(len(memory.states), beam, length, memory.states.device)
+        return replace(state, past=past, tree=tree)
+
     def resume(self, memory: Memory, tokens: Tensor) -> tuple[Tensor, TransformerState]:
         """Feed a prefix [N, T], all positions at once; return the features [N, T, D] and the state after it."""
         state = self.start(memory)
@@ -247,11 +290,12 @@ class BlockStacks(SequenceModel[TransformerState]):
 
     def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """Feed one token per row [N]; return the last decoder states [N, D] and the state after the token."""
-        x, mask = self.target_embedding(tokens[:, None], state.length), share_mask(state.mask)
+        level = state.tree.grow() if state.tree else None
+        x, mask = self.target_embedding(tokens[:, None], state.length, level=level), share_mask(state.mask)
         x = self.decoder_input(x, state.length)
         past = []
         for block, layer_past, memory in zip(self.decoder, state.past, state.memory, strict=True):
-            x, new_past = block(x, memory, mask, layer_past, state.length)
+            x, new_past = block(x, memory, mask, layer_past, state.length, level=level)
             past.append(new_past)
         features = self.decoder_output(self.decoder_norm(x), state.length)
         return features[:, 0], replace(state, length=state.length + 1, past=past)

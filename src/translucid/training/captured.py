@@ -1,9 +1,8 @@
 """Updates as one CUDA graph (`training.captured`).
 
-A GPU computes an update of a small model faster than the host can launch its kernels. A CUDA graph records the kernels
-of one update, and then launches all of them in one call. They always read and write the same memory, so each batch is
-copied into the memory of the recorded one. Packed batches have the one shape that this needs. The learning rate is read
-from memory, too. PyTorch lets dropout draw new random numbers in each replay.
+A GPU computes an update of a small model faster than the host can launch its kernels (`kernels/cuda_graph.py`). Each
+batch is copied into the memory of the recorded one. Packed batches have the one shape that this needs. The learning
+rate is read from memory, too. PyTorch lets dropout draw new random numbers in each replay.
 
 The host decides nothing within an update: the optimizer skips one that is not finite by itself.
 """
@@ -14,15 +13,13 @@ import torch
 from torch import Tensor
 
 from translucid.data.batching import Batch
+from translucid.kernels.cuda_graph import Captured
 from translucid.kernels.rounding import mixed_precision
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.hardware.ddp import Workers
 from translucid.training.optimizer import Optimizer
 from translucid.training.weights import Weights
 
-WARM_UP = 3
-"""The number of updates before the graph is captured. They create the moments, compile kernels and choose those of
-libraries, which a graph can't contain."""
 EXTRAS = "guided_alignment", "distillation_weight", "l2_sp", "quantized_weights", "adapter_rank", "deterministic"
 """Settings with which updates are not captured."""
 
@@ -49,40 +46,21 @@ class CapturedUpdate:
         self._rate = torch.zeros((), device=weights.device)
         self._inputs: Batch | None = None
         """The batch on the device whose memory the graph reads."""
-        self._warm_ups = 0
-        self._stream = torch.cuda.Stream(weights.device)
-        """The queue of the first updates and of the recording; the default queue can't be recorded."""
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._figures: Tensor
+        self._captured: Captured[Tensor]
 
     def __call__(self, batch: Batch, rate: float) -> Tensor:
         """Make an update with a batch in pinned memory and a learning rate; return its figures as `_update` does."""
         self._rate.fill_(rate)
         if self._inputs is None or _shapes(batch) != _shapes(self._inputs):
             inputs = batch.to(self.weights.device)
-            if self._graph:  # a pair that is too long for the shape of the other batches
-                return self._update(inputs)
-            self._inputs, self._warm_ups = inputs, 0
+            if self._inputs is not None and self._captured.is_captured:
+                return self._update(inputs)  # a pair that is too long for the shape of the other batches
+            self._inputs = inputs
+            self._captured = Captured(lambda: self._update(inputs), self.weights.device)
         else:
             for memory, tensor in zip(_tensors(self._inputs), _tensors(batch), strict=True):
                 memory.copy_(tensor, non_blocking=True)
-        if self._warm_ups < WARM_UP:
-            self._warm_ups += 1
-            return self._update_in_own_stream(self._inputs)
-        if not self._graph:
-            self._graph = torch.cuda.CUDAGraph()
-            # Other threads may allocate pinned memory meanwhile, for the next batches.
-            with torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"):
-                self._figures = self._update(self._inputs)
-        self._graph.replay()
-        return self._figures
-
-    def _update_in_own_stream(self, batch: Batch) -> Tensor:
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            figures = self._update(batch)
-        torch.cuda.current_stream().wait_stream(self._stream)
-        return figures
+        return self._captured()
 
     def _update(self, batch: Batch) -> Tensor:
         """Make an update and return its figures [8], those of the trainer; the clock and the signal are 0."""

@@ -94,11 +94,8 @@ class CapturedSearch:
 
     def _search(self, problem: Problem, options: DecodingOptions) -> list[list[Hypothesis]]:
         sentences, source = problem.memory.mask.shape
-        shape, position, recorded = (
-            Shape(rounded_up(sentences), rounded_up(source, 16), self._length(1)),
-            0,
-            RecordedSteps(),
-        )
+        shape = Shape(rounded_up(sentences), rounded_up(source, 16), self._length(1))
+        position, recorded = 0, RecordedSteps()
         step = self._step(shape, problem, options)
         step.take(Beams.begin(problem, problem.memory, problem.limits, options, 0), np.arange(sentences), 0)
         while True:

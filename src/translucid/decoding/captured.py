@@ -256,8 +256,8 @@ class CapturedStep:
         self._row = torch.arange(shape.sentences * options.beam, device=device).view_as(beams.last)
         self.records = torch.zeros(EVERY, len(Record._fields), *beams.last.shape, dtype=torch.int32, device=device)
         self.finite = torch.ones((), dtype=torch.bool, device=device)
-        shared = next((other._captured for other in others if other._captured.is_captured), None)
-        self._captured = Captured(self._compute, device, shared)
+        shared: Captured[None] | None = next((other._captured for other in others if other._captured.is_captured), None)
+        self._captured: Captured[None] = Captured(self._compute, device, shared)
 
     def take(self, beams: Beams, rows: NDArray[np.int64], position: int) -> None:
         """Continue the sentences `rows` of tensors of another shape at a position."""

@@ -8,8 +8,9 @@ from itertools import chain
 import torch
 from torch import Tensor, nn
 
-from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append_to_kv_cache
+from translucid.attention.multi_head import MultiHeadAttention, append_to_kv_cache
 from translucid.attention.points import Point
+from translucid.attention.tree import KeyValue
 from translucid.kernels.attention import SharedMask, share_mask
 from translucid.language.model import LanguageModel, Reading
 from translucid.language.options import TransformerLanguageOptions

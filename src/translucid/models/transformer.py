@@ -9,9 +9,9 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import Tensor, nn
 
-from translucid.attention.multi_head import KeyValue, MultiHeadAttention
+from translucid.attention.multi_head import MultiHeadAttention
 from translucid.attention.points import Point, any_handler
-from translucid.attention.tree import Level, Tree
+from translucid.attention.tree import KeyValue, Level, Tree
 from translucid.kernels.attention import Mask, mask_of_keys, share_mask
 from translucid.kernels.packing import Packing, Sentences
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings

@@ -5,10 +5,10 @@ import { maxAbs } from "./linear_algebra.js";
 import { gettext } from "./messages.js";
 import { cellPicker, drawingWidth, hint, liveRegion, slider } from "./widgets.js";
 
-// The curves of the chart: a field of the record, a color, and a label with its height as BLEU.
+// The curves of the chart: a field of the record, a color, and a label.
 const CURVES = [
-  { field: "least", className: "c1", label: gettext("least first"), labelBleu: 55 },
-  { field: "most", className: "c2", label: gettext("most first"), labelBleu: 25 },
+  { field: "least", className: "c1", label: gettext("least first") },
+  { field: "most", className: "c2", label: gettext("most first") },
 ];
 
 export function ablationFigure(container, record) {
@@ -34,6 +34,11 @@ export function ablationFigure(container, record) {
     translationWithoutSeveral,
     remaining,
     el("h3", {}, gettext("BLEU with fewer and fewer heads")),
+    el(
+      "p",
+      { class: "legend" },
+      ...CURVES.map(({ className, label }) => el("span", { class: className }, `● ${label}`)),
+    ),
     bleuChart(record.chart, drawingWidth(container)),
     hint(
       gettext(
@@ -118,7 +123,7 @@ function attentionOf(head) {
 function bleuChart(rows, width) {
   const [height, marginLeft] = [220, 40];
   const maxOff = rows.at(-1).off;
-  const xOf = (off) => marginLeft + (off / maxOff) * (width - marginLeft - 110);
+  const xOf = (off) => marginLeft + (off / maxOff) * (width - marginLeft - 16);
   const yOf = (bleu) => 10 + (1 - bleu / 100) * (height - 50);
   const drawing = svg("svg", {
     class: "chart",
@@ -132,12 +137,9 @@ function bleuChart(rows, width) {
       svg("text", { x: marginLeft - 6, y: yOf(bleu) + 4, "text-anchor": "end" }, bleu),
     );
   }
-  for (const { field, className, label, labelBleu } of CURVES) {
+  for (const { field, className } of CURVES) {
     const points = rows.map((row) => `${xOf(row.off)},${yOf(row[field])}`).join(" ");
-    drawing.append(
-      svg("polyline", { class: className, points }),
-      svg("text", { class: className, x: xOf(maxOff) + 8, y: yOf(labelBleu) }, label),
-    );
+    drawing.append(svg("polyline", { class: className, points }));
     for (const row of rows) {
       const title = svg(
         "title",

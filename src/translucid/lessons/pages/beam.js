@@ -190,7 +190,7 @@ function stepSummary(nodes, step) {
   const current = [...nodes.keys()].filter((i) => depths[i] === step);
   const parts = FATE_LABELS.map((name, fate) => {
     const hypotheses = current.filter((i) => nodes[i][3] === fate);
-    const texts = hypotheses.map((i) => `“${textOf(nodes, i)}” ${formatNumber(nodes[i][2])}`);
+    const texts = hypotheses.map((i) => `${textOf(nodes, i)} (${formatNumber(nodes[i][2])})`);
     return texts.length ? `${name}: ${texts.join(", ")}` : "";
   });
   return `${parts.filter(Boolean).join("; ")}.`;

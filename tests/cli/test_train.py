@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import recipes
 from translucid.runs.run_folder import RunFolder
+from translucid.training import post_training
 from translucid.training.records.record import Progress
 
 from ..conftest import SHAPE
@@ -86,7 +88,8 @@ def counting_run(tmp_path_factory):
     return folder / "run"
 
 
-def test_in_the_end_the_fastest_way_to_translate_is_found(call, counting_run, tmp_path):
+def test_in_the_end_the_fastest_way_to_translate_is_found(call, counting_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(post_training, "find_fastest", partial(post_training.find_fastest, sentences=8))
     shutil.copytree(counting_run, tmp_path / "run")
     tuned_file = tmp_path / "run" / "tuned.json"
     assert not tuned_file.exists()
@@ -106,7 +109,7 @@ def test_two_vocabularies_have_only_pieces_of_their_language(call, counting, tmp
     apart = ["data.tokenizer.joint=false", "data.tokenizer.vocabulary=22", "model.share_embeddings=false"]
     result = call("train", "--no-tune", *counting, *apart)
     assert result.code == 0, result.err
-    result = call("tune", "speed", tmp_path / "run")
+    result = call("tune", "speed", tmp_path / "run", "--sentences", 8)
     assert result.code == 0, result.err
     assert (result.out.count("all pieces"), result.out.count("seen pieces")) == (3, 0)
 

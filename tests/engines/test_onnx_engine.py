@@ -56,6 +56,8 @@ OPTIONS = {
     "long outputs, few loops": {"beam": 3, "min_length": 9, "max_loops": 2},
     "loops": {"beam": 3, "max_loops": 0},
 }
+WITH_ALL_OPTIONS = ("pre-norm", "Luong")
+"""Kinds that are searched with all options; the others with n-best lists, whose states change places, and one more."""
 PAIRS = [Pair(pair.source, pair.target) for pair in generate(200)]
 
 
@@ -101,7 +103,11 @@ def assert_same(our_lists, their_lists, atol=1e-3):
 def test_the_search_in_numpy_finds_what_our_own_search_finds(engine_of, kind):
     torch_engine, tokenizer = engine_of(kind)
     engine, ids = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer, 8)
-    for settings in OPTIONS.values():
+    names = [*OPTIONS]
+    if kind not in WITH_ALL_OPTIONS:
+        names = ["n-best, no length penalty", names[[*KINDS].index(kind) % len(names)]]
+    for name in names:
+        settings = OPTIONS[name]
         options = DecodingOptions(**{"max_length_ratio": 1.0, "max_length_extra": 4, **settings})
         assert_same(torch_engine.decode(SearchRequest(ids, options)), engine.decode(SearchRequest(ids, options)))
     assert OnnxEngine.difference_from(torch_engine, tokenizer) < 1e-4

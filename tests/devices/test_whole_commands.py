@@ -93,7 +93,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "perplexity": ["evaluate", language, "--test", corpus / "test.jsonl", "--json"],
         "caption": ["caption", captioner, image, "--beam", "2"],
         "explain an image": ["explain", captioner, image],
-        "features": ["features", featured, "--text", corpus / "train.tsv", "--valid", test, "--updates", "2"],
+        "features": ["features", featured, "--text", corpus / "test.tsv", "--valid", test, "--updates", "2"],
         "features of a text": ["features", featured, SENTENCE],
         "graph": ["graph", featured, SENTENCE, "--word", "0"],
         "why a head looks": ["graph", featured, SENTENCE, "--score", "decoder.0.cross.head.0:0:0"],

@@ -9,7 +9,7 @@ translates, and clears the text. The exit code is 1 if a figure exceeds its budg
 `--web` measures the figure *Pass* of an exported folder instead, as on a phone with a screen of 390 pixels and a
 processor that is four times slower. It takes the processor time of each task from a trace and multiplies it by four, so
 that other programs on the machine change little. The first picture takes the time of all earlier tasks of the page and
-its worker.
+its worker. Tasks in which the page runs the scripts of this measurement do not count.
 """
 
 import argparse
@@ -61,6 +61,8 @@ WATCH_FIGURE = """
   };
   requestAnimationFrame(look);
 """
+MEASURING = "blink.mojom.DevToolsSession"
+"""The messages by which Playwright runs scripts in the page."""
 FRAMES = 60
 SCROLL = """async (count) => {
   performance.mark("scroll");
@@ -117,7 +119,7 @@ def visit_figure(browser: Browser, folder: Path) -> dict[str, float]:
     context = browser.new_context(viewport={"width": 390, "height": 800}, device_scale_factor=2)
     page = context.new_page()
     page.add_init_script(WATCH_FIGURE)
-    browser.start_tracing(page=page, categories=["toplevel", "blink.user_timing"])
+    browser.start_tracing(page=page, categories=["toplevel", "mojom", "blink.user_timing"])
     text = SENTENCES.split(".")[0].replace(" ", "+")
     page.goto(f"{(folder / 'index.html').resolve().as_uri()}#text={text}&view=pass", wait_until="commit")
     page.wait_for_function("performance.getEntriesByName('complete').length", timeout=120_000)
@@ -126,12 +128,16 @@ def visit_figure(browser: Browser, folder: Path) -> dict[str, float]:
     context.close()
     marks = {event["name"]: event for event in events if event["cat"] == "blink.user_timing"}
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    ours = [(event["tid"], event["ts"]) for event in events if MEASURING in str(event.get("args"))]
     tasks = [
         (threads[event["tid"]], event["ts"], SLOWDOWN * event["tdur"] / 1000)
         for event in events
         if event["name"] == "ThreadControllerImpl::RunTask"
         and event["pid"] == marks["first"]["pid"]
         and "tdur" in event
+        and not any(
+            thread == event["tid"] and event["ts"] <= start <= event["ts"] + event["dur"] for thread, start in ours
+        )
     ]
     main = [(start, time) for thread, start, time in tasks if thread == "CrRendererMain"]
 

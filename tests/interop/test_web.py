@@ -16,7 +16,8 @@ from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
 from playwright.sync_api import expect
 
 from bitext.pair import Pair
-from translucid.attention import MultiHeadAttention, handling, points_of, recording
+from tests.probes.pass_figure import compare_boxes, number, points_to_open, wait_until_drawn
+from translucid.attention import MultiHeadAttention, handling
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
@@ -225,38 +226,11 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     assert {url.split(":")[0] for url in requests} == {"file", "blob"}  # blob: the worker
 
 
-BOXES = """(row) => {
-  const numbers = (box, list) => [...box.querySelectorAll(`${list} li`)].map((item) => item.textContent);
-  const boxes = [...document.querySelectorAll(".pass-box")];
-  return Object.fromEntries(boxes.map((box) => [box.dataset.point, {
-    numbers: numbers(box, ".numbers:not(.terms)"), terms: numbers(box, ".terms"),
-    formula: box.querySelector(".formula")?.textContent,
-    scores: [...box.querySelectorAll(".scores tr")].map((row) => [...row.cells].map((cell) => cell.textContent)),
-  }]));
-}"""
-
-
-def wait_until_drawn(page):
-    """Wait until all boxes of the figure of a pass are drawn, a few at a time."""
-    expect(page.locator(".pass")).to_have_attribute("aria-busy", "false", timeout=60_000)
-
-
-def number(text):
-    return float(text.replace("\u2212", "-"))
-
-
 @pytest.mark.parametrize(("name", "is_masked"), [*((name, True) for name in MODELS), ("post-norm", False)])
 def test_the_figure_of_a_pass_has_the_numbers_of_pytorch(exported, page, monkeypatch, name, is_masked):
     model, tokenizer, folder = exported(name)
-    model, row, head, attentions = rounded(model), 1, 1, ["encoder.0.self", "decoder.1.self", "decoder.1.cross"]
-    if name == "bahdanau":
-        head, attentions = 0, ["decoder.0.cross"]
-    terms = (".queries", ".keys", ".values", ".weights", ".heads", ".feed_forward_input")
-    others = {point for point in points_of(model) if not point.endswith(terms)}
-    sums = [f"{side}.{term}" for side in ("source", "target") for term in ("tokens", "positions")]
-    opened = "".join(
-        f"&point={name}" for name in [f"{name}.head.{head}" for name in attentions] + sorted(others) + sums
-    )
+    model, row, head = rounded(model), 1, 0 if name == "bahdanau" else 1
+    opened = "".join(f"&point={point}" for point in points_to_open(model, head))
     page.goto(f"{(folder / 'index.html').as_uri()}#text=I+like+soccer&view=pass&step={row}{opened}")
     expect(page.locator(".step-description")).to_contain_text("Word piece 2 of")
     if not is_masked:
@@ -264,12 +238,7 @@ def test_the_figure_of_a_pass_has_the_numbers_of_pytorch(exported, page, monkeyp
         expect(page.locator(".pass-summary")).to_contain_text("Without the mask")
     wait_until_drawn(page)
     page.locator("[data-point='source.pieces'] .chip").nth(row).press("Enter")
-    closed = page.locator("[data-point$=self]:not(.open) .box-title, [data-point$=cross]:not(.open) .box-title")
-    while closed.count():
-        closed.first.press("Enter")
-        expect(page.locator(":focus")).to_have_attribute("aria-expanded", "true")
     wait_until_drawn(page)
-    boxes = page.evaluate(BOXES)
     (ids,) = tokenizer.encode_source(["I like soccer"])
     target = page.evaluate(ASK, [("I like soccer", [])])[0]["tokens"]
     if not is_masked:
@@ -282,39 +251,7 @@ def test_the_figure_of_a_pass_has_the_numbers_of_pytorch(exported, page, monkeyp
         log_probs = forced_pass(model, torch.tensor([[*ids, SPECIAL.end]]), torch.tensor([target])).log_probs
         loss = page.locator(".pass-summary").inner_text().split(" nats")[0].split()[-1]
         assert number(loss) == pytest.approx(-log_probs.mean().item(), abs=1e-4)
-    with torch.inference_mode(), recording(model, list(points_of(model))) as record:
-        features = forced_features(model, model.encode(torch.tensor([[*ids, SPECIAL.end]])), torch.tensor([target]))
-        logits = model.output(features)[0, row].tolist()
-    exact = {point: rows[0] for point, rows in record.items()} | {"decoder.output": features[0]}
-    compared = set()
-    for point, box in boxes.items():
-        if box["terms"]:
-            h = head if point in attentions else 0
-            weights, rows = (
-                exact[f"{point}.weights"][h, row],
-                exact.get(f"{point}.heads", exact[f"{point}.output"][None]),
-            )
-            compare_attention(box, weights, rows[h, row])
-            if name != "bahdanau":
-                key = max(range(len(weights)), key=weights.tolist().__getitem__)
-                factors = [exact[f"{point}.queries"][h, row], exact[f"{point}.keys"][h, key]]
-                shown = [[number(factor) for factor in term.split(" · ")] for term in box["terms"]]
-                assert torch.tensor(shown) == pytest.approx(torch.stack(factors, 1), abs=1e-4)
-        elif point in exact:
-            assert [*map(number, box["numbers"])] == pytest.approx(exact[point][row].tolist(), abs=1e-4), point
-        else:
-            continue
-        compared.add(point)
-    named = {attention for attention, _, term in (point.rpartition(".") for point in exact) if term == "weights"}
-    assert compared == named | others - ({"decoder.0.cross.output"} if name == "bahdanau" else set())
-    for side, part in [("source", "encoder"), ("target", "decoder")] if name != "bahdanau" else []:
-        tokens, positions = (boxes[f"{side}.{term}"]["numbers"] for term in ("tokens", "positions"))
-        total = [number(token) + number(position) for token, position in zip(tokens, positions, strict=True)]
-        assert total == pytest.approx(exact[f"{part}.input"][row].tolist(), abs=2e-4)
-    for piece, logit, _, _ in boxes["logits"]["scores"]:
-        names = tokenizer.target_pieces(range(len(logits)))
-        tokens = [i for i, name in enumerate(names) if (name.strip("▁") or "▁") == piece]  # "a" and "▁a" look the same
-        assert min(abs(number(logit) - logits[token]) for token in tokens) < 1e-4
+    compare_boxes(page, model, tokenizer, [*ids, SPECIAL.end], target, row, head)
 
 
 def test_parts_of_a_pass_are_switched_off_and_a_translation_is_given(exported, page):
@@ -402,19 +339,6 @@ def test_hypotheses_of_the_beam_search_are_shown_side_by_side(exported, page):
         assert logits[:8] == pytest.approx(best, abs=1e-4)
     page.get_by_role("switch", name="beam search").press("Enter")
     expect(columns).to_have_count(0)
-
-
-def compare_attention(box, weights, context):
-    """Compare the scores, the weights and the context of a box with the weights and the context of PyTorch."""
-    scores, shown = ([number(row[i]) for row in box["scores"]] for i in (1, 3))
-    assert shown + [0.0] * (len(weights) - len(shown)) == pytest.approx(weights.tolist(), abs=1e-4)
-    assert torch.tensor(scores).softmax(0).tolist() == pytest.approx(shown, abs=2e-4)
-    total, score = sum(math.prod(map(number, term.split(" · "))) for term in box["terms"]), max(scores)
-    assert number(box["formula"].split("= ")[-1]) == score
-    if "√" in box["formula"]:
-        total /= math.sqrt(len(box["terms"]))
-    assert total == pytest.approx(score, abs=0.01)  # the factors are rounded
-    assert [*map(number, box["numbers"])] == pytest.approx(context.tolist(), abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["post-norm", "bahdanau"])

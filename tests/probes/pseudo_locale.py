@@ -63,7 +63,7 @@ def in_pseudo_language(page: Page) -> Iterator[set[str]]:
             words.update(words_of(response.json()))
 
     context, catalog = page.context, pseudo_catalog(TEMPLATE)
-    offered = f"globalThis.pageLanguages = {json.dumps([CODE])};\n"
+    offered = f"globalThis.pageLanguages = {json.dumps({CODE: CODE})};\n"
     context.route("**/language.js", lambda route: route.fulfill(body=re.sub(r"\A.*\n", offered, route.fetch().text())))
     context.route(f"**/{CODE}.js", lambda route: route.fulfill(body=catalog, content_type="text/javascript"))
     page.on("response", read)

@@ -317,6 +317,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/graph": [seen | contrast | {"translation"}] * 3,
         "/graph/ablate": [seen | contrast | {"translation", "features"}] * 3,
         "/graph/score": [seen | {"translation", "head", "query", "key"}] * 3,
+        "/weights": [seen - {"q"}] * 3,
         "/picture": [
             seen | contrast | {"translation", "view", "kind", "layer", "head", "method", "ablate", "other", "words"}
         ]

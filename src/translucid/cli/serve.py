@@ -86,6 +86,13 @@ class Access(NamedTuple):
         ),
     ] = ""
     proxies: Annotated[str, Option(help="Proxies whose X-Forwarded-For is trusted: 127.0.0.1,10.0.0.0/8.")] = ""
+    share_models: Annotated[
+        bool,
+        Option(
+            "--share-models",
+            help="Let browsers load the weights of models, for the figure Pass; the default if --host is this machine.",
+        ),
+    ] = False
 
 
 class Limits(NamedTuple):
@@ -243,6 +250,7 @@ def _server_options(address: Address, access: Access, limits: Limits, logs: Logs
         hosts=_names("--hosts", access.hosts.lower(), default),
         origins=_names("--origins", access.origins, default),
         url_prefix=address.url_prefix,
+        share_models=access.share_models or is_loopback(address.host),
     )
 
 

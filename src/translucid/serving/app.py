@@ -19,6 +19,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from translucid import __version__
 from translucid.inspection.rendering.bundling import WEB
 from translucid.inspection.rendering.message_catalogs import page_scripts
+from translucid.interop.web.scripts import figure_files
 from translucid.kernels.machine import release_freed_memory
 from translucid.models.kinds import page_files
 from translucid.serving.catalog import Catalog
@@ -135,6 +136,6 @@ def _page() -> dict[str, bytes]:
         if file.suffix in (".css", ".js"):
             page[f"/{file.name}"] = file
     contents = {path: file.read_bytes() for path, file in page.items()}
-    for name, text in (*page_files().items(), *page_scripts().items()):
+    for name, text in (*page_files().items(), *page_scripts().items(), *figure_files().items()):
         contents[f"/{name}"] = text.encode()
     return contents

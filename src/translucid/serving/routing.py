@@ -39,8 +39,11 @@ NEED_PYTORCH = {
     "POST /layers": (f"{INSPECTION}:InspectionRoutes.layers", f"{INSPECTION}_fields:LayersFields"),
     "POST /patch": (f"{INSPECTION}:InspectionRoutes.patch", f"{INSPECTION}_fields:PatchFields"),
     "POST /picture": (f"{INSPECTION}:InspectionRoutes.picture", f"{INSPECTION}_fields:PictureFields"),
+    "POST /weights": (f"{INSPECTION}:InspectionRoutes.weights", f"{INSPECTION}_fields:WeightsFields"),
 }
 """The routes that look into translators: their handlers, `module:class.method`, and their fields."""
+PASS_TAB = {"name": "pass", "label": "Pass", "module": "pass_tab.js"}
+"""The tab of the figure of the whole computation, as the page reads it."""
 
 
 def _errors(name: str, *statuses: int) -> dict[int | str, Schema]:
@@ -299,6 +302,8 @@ class ListingRoutes(Handlers):
             elif has_pytorch():
                 folder = pairs.translator.loaded.folder
                 further |= inspector_tabs(folder.path)
+                if self.context.options.share_models:
+                    further["tabs"] = [*further.get("tabs", ()), PASS_TAB]
                 commit = folder.commit()
                 further |= {"commit": commit} if commit else {}
             rows.append({"name": pairs.name, "reads": "text"} | languages | further)

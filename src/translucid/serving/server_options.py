@@ -90,6 +90,8 @@ class ServerOptions:
     """Other sites whose pages may use the server, such as `https://example.org`; `*` is any."""
     url_prefix: str = ""
     """The beginning of all paths, such as `/translate-app`."""
+    share_models: bool = False
+    """Whether the page may load the weights of models, with which the figure *Pass* computes."""
 
 
 _SETTINGS = {"name": r"[\w.@-]{1,50}", "memory": r"\S+", "per-minute": "[0-9]{1,9}", "per-day": "[0-9]{1,9}"}

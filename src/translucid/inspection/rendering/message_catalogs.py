@@ -115,8 +115,12 @@ def lesson_scripts(bundled: str) -> Mapping[str, str]:
 
 
 def _loader() -> str:
+    names = {}
+    for code in languages():
+        name = re.search("^X-Language-Name: (.+)", read_catalog(CATALOGS / f"{code}.po")[0], re.MULTILINE)
+        names[code] = name[1] if name else code
     loader = (WEB / LOADER).read_text(encoding="utf-8")
-    return f"globalThis.pageLanguages = {json.dumps(languages())};\n{loader}"
+    return f"globalThis.pageLanguages = {json.dumps(names, ensure_ascii=False)};\n{loader}"
 
 
 def catalog_script(code: str, header: str, messages: Sequence[Message]) -> str:

@@ -38,6 +38,7 @@ const NO_ATTENTION = gettext("This model has no attention: its decoder sees the 
 //   sentences: [{ source_text, text, confidence, record, layers, tree, explanations: by method }, …]; record is null without attention,
 //   tab: the first tab,
 //   sentenceIndex: the first sentence,
+//   isShownLater: whether to show it in a task of its own, as slow devices need time for it,
 //   view: how the words and maps are shown, TRANSLATION_VIEW if not given,
 //   hasSingleMap: whether the model has a single attention map, so that no tab for heads is needed,
 //   tabs: further tabs, [{ name, label, show(inspector) }, …]; `show` fills inspector.panel, and may set inspector.contrastForm, also
@@ -96,7 +97,9 @@ class Inspector {
     this.loading = null; // of a further tab, whose module decides what a click on a word does
     this.createElements(root);
     this.tab = this.availableTabs().includes(content.tab) ? content.tab : "attention";
-    if (sentences.length) this.showSentence(sentences[content.sentenceIndex] ? content.sentenceIndex : 0);
+    const showFirst = () => this.showSentence(sentences[content.sentenceIndex] ? content.sentenceIndex : 0);
+    if (content.isShownLater) setTimeout(showFirst);
+    else if (sentences.length) showFirst();
   }
 
   createElements(root) {

@@ -1,11 +1,11 @@
 // Choose the language of a page before its other scripts run, and load the catalog of its texts.
 //
 // This is a script, not a module, so that it also works in pages that are opened as files. Above it, the server and the web
-// export define `pageLanguages`: the codes of the catalogs. English needs none.
+// export define `pageLanguages`: by the codes of the catalogs, the names of their languages. English needs none.
 
 (() => {
   const page = /** @type {any} */ (globalThis);
-  const available = ["en", ...(page.pageLanguages ?? [])];
+  const available = ["en", ...Object.keys(page.pageLanguages ?? {})];
   const linked = [location.search, location.hash].map((part) => new URLSearchParams(part.slice(1)).get("lang"));
   page.pageLanguage = firstAvailable([...linked, storedLanguage(), ...navigator.languages]);
   if (page.pageLanguage === "en") return;

@@ -45,6 +45,8 @@ export function filled(text, values) {
 
 // Format a number as in the language of the page, such as 1,000. `digits`: the number of decimals, if it is fixed.
 export function formatNumber(value, /** @type {number | undefined} */ digits = undefined) {
+  const isPlain = LANGUAGE === "en" && digits === undefined && Number.isInteger(value) && Math.abs(value) < 1000;
+  if (isPlain) return String(value); // the first number for a language takes a phone 60 ms
   const options = digits === undefined ? {} : { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return value.toLocaleString(LANGUAGE, options);
 }
@@ -83,8 +85,8 @@ export function languageName(code, inLanguage = LANGUAGE) {
 // Translate the texts of the page that are in its HTML: each text and some attributes. An element with the attribute `data-message`
 // is one message, with the elements in it.
 export function translatePage() {
-  Object.assign(document.documentElement, { lang: LANGUAGE, dir: directionOf(LANGUAGE) });
-  for (const part of document.body.querySelectorAll("*")) translateElement(part);
+  Object.assign(document.documentElement, { lang: LANGUAGE, dir: page.pageCatalog ? directionOf(LANGUAGE) : "ltr" });
+  if (page.pageCatalog) for (const part of document.body.querySelectorAll("*")) translateElement(part);
   document.documentElement.classList.remove("untranslated");
 }
 
@@ -110,13 +112,13 @@ function oneLine(text) {
 
 // Return a menu of the languages of the page; null if there is only English. A choice is stored, and opens the page again.
 export function createLanguageMenu() {
-  const codes = ["en", ...(page.pageLanguages ?? [])];
-  if (codes.length < 2) return null;
+  const names = { en: "English", ...page.pageLanguages };
+  if (!page.pageLanguages) return null;
   const select = document.createElement("select");
   Object.assign(select, { className: "page-language", ariaLabel: gettext("Language of this page") });
-  for (const code of codes.sort()) {
+  for (const code of Object.keys(names).sort()) {
     const option = document.createElement("option");
-    Object.assign(option, { value: code, textContent: languageName(code, code), lang: code });
+    Object.assign(option, { value: code, textContent: names[code], lang: code });
     select.append(option);
   }
   select.value = LANGUAGE;

@@ -92,11 +92,11 @@ class RibbonView {
       () => this.isVertical,
     );
     new ResizeObserver(() => {
-      if (this.size !== this.currentSize()) this.layOut(); // the observer also reports the size that we have laid out
+      const isLaidOut = this.size === "" || this.size === this.currentSize(); // soon, or now: the observer reports this size, too
+      if (!isLaidOut) this.layOut();
     }).observe(this.box);
     if (options.layOutLater) setTimeout(() => this.layOut());
     else this.layOut();
-    this.highlight(null);
   }
 
   // Show other weights between the same words.

@@ -1,10 +1,13 @@
 // Asks the engine, which computes in a worker.
 
-// Start the engine with the record of a model. If the browser starts no worker, the page computes.
+import { gettext } from "./messages.js";
+
+// Start the engine with the record of a model. If the browser starts no worker, a page that has loaded the engine computes.
 //
 // ENGINE: the functions, classes and constants of the scripts in engine/, by name
+// createWorker(): starts the worker of engine/worker.js; by default from the scripts that the page has loaded
 // Returns a function: ask(question, fields) returns a promise of the answer, see engine/worker.js.
-export function startEngine(record) {
+export function startEngine(record, createWorker = workerOfPage) {
   const waiting = new Map(); // the functions that settle a promise, by the id of its message
   /** @type {any} */
   let answers = null; // in the page, without a worker
@@ -16,7 +19,7 @@ export function startEngine(record) {
 
   function start() {
     try {
-      worker = new Worker(URL.createObjectURL(new Blob([workerSource()], { type: "text/javascript" })));
+      worker = createWorker();
     } catch {
       computeHere();
       return;
@@ -45,6 +48,11 @@ export function startEngine(record) {
 
   function computeHere() {
     worker = null;
+    if (typeof ENGINE === "undefined") {
+      for (const { reject } of waiting.values())
+        reject(new Error(gettext("This browser starts no worker for the model.")));
+      return;
+    }
     answers = new ENGINE.Answers(record);
     for (const id of waiting.keys()) answer(id);
   }
@@ -54,6 +62,10 @@ export function startEngine(record) {
     waiting.delete(id);
     resolve(answers[question](fields));
   }
+}
+
+function workerOfPage() {
+  return new Worker(URL.createObjectURL(new Blob([workerSource()], { type: "text/javascript" })));
 }
 
 function workerSource() {

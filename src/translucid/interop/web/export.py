@@ -31,6 +31,7 @@ from translucid.inspection.rendering.bundling import WEB, bundle
 from translucid.inspection.rendering.html import document
 from translucid.inspection.rendering.message_catalogs import LOADER, page_scripts
 from translucid.interop.pieces import pieces_of
+from translucid.interop.web.scripts import ENGINE, PAGE
 from translucid.layers.quantized import quantized, row_scales
 from translucid.models.model_options import Choices, RecurrentOptions, TransformerOptions, unknown_option
 from translucid.models.model_shape import ModelShape
@@ -38,9 +39,6 @@ from translucid.models.protocol import SequenceModel
 
 MARKER = "model.js", "a web page of a model"
 """A file by which an exported folder is recognized, and the name of its kind."""
-PAGE = Path(__file__).parent
-ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js", "worker.js")
-"""The scripts that tokenize, compute and search, in the order in which a page loads them."""
 _DECLARATION = re.compile(r"^(?:class|const|function) (\w+)", re.MULTILINE)
 STYLES = WEB / "tokens.css", WEB / "inspector.css", PAGE / "page.css", PAGE / "pass.css"
 _SHAPES: Mapping[type[ModelShape], Choices] = {

@@ -93,6 +93,8 @@ async function translateText() {
     }
   }
   if (!lines.flat().length) $("translation").textContent = "";
+  await nextTask();
+  if (requestId !== latestRequestId) return;
   $("time").textContent = sentences.length
     ? gettext("{count} ms in this browser", { count: formatNumber(Math.round(milliseconds)) })
     : "";
@@ -117,6 +119,7 @@ function showSentences(sentences) {
     view: VIEW,
     tabs: [pass],
     tab: activeTab,
+    isShownLater: true, // for phones
   };
   showInspector($("inspector"), content, {
     ablate: async ({ source_text }, heads) => translateSentence(source_text, { ...UNCHANGED, off: heads }),
@@ -125,7 +128,7 @@ function showSentences(sentences) {
       updateLink();
     },
   });
-  updateLink();
+  setTimeout(updateLink); // a task of its own
 }
 
 // Make the address of the page a link to what it shows.
@@ -161,12 +164,8 @@ async function translateSentence(text, changes = UNCHANGED) {
   const pieces = ids.map((id) => sourcePieces[id].replace("<unk>", "⁇"));
   const unknown = [...ids.keys()].filter((i) => sourcePieces[ids[i]] === "<unk>");
   const pieceOf = (token) => targetPieces[token];
-  return {
-    source_text: text,
-    text: translated.text,
-    ids,
-    tokens,
-    record: createRecord({ pieces, unknown }, tokens.map(pieceOf), translated),
-    tree: createSearchTree(translated, MODEL.search.beam, pieceOf),
-  };
+  const record = createRecord({ pieces, unknown }, tokens.map(pieceOf), translated);
+  await nextTask();
+  const tree = createSearchTree(translated, MODEL.search.beam, pieceOf);
+  return { source_text: text, text: translated.text, ids, tokens, record, tree };
 }

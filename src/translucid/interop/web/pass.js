@@ -25,7 +25,7 @@ export const UNCHANGED = { off: [], isScaled: true, isMasked: true };
 // Show the figure in the panel of an inspector.
 //
 // engine: { ask(question, fields): see engine/worker.js, options of the model, start: the id of the start token, sourcePieces,
-//   targetPieces: the pieces by id }
+//   targetPieces: the pieces by id, note: what to know about its numbers, if anything }
 // place: what the link to the figure says, { step, points: the names of open boxes, with their heads, onChange() }
 export async function showPass(inspector, engine, place) {
   const isCurrent = inspector.currentState();
@@ -94,7 +94,8 @@ class Pass {
     this.controls = element("div");
     this.beam = element("div", { className: "hypotheses" });
     this.figure = element("div", { className: "pass" }, this.beam);
-    const hint = element("p", { className: "note", textContent: HINT });
+    const textContent = [HINT, this.engine.note].filter(Boolean).join(" ");
+    const hint = element("p", { className: "note", textContent });
     this.sections = this.parts.map(({ title, groups }) => {
       const sections = groups.map((group) => element("section", {}, element("h4", { textContent: group.title })));
       const heading = element("h3", { textContent: title });

@@ -148,9 +148,10 @@ function attentionNumbers({ box, name, pass, view, actions, chosen }) {
 
 function drawDistribution(body, { pass }) {
   const logits = pass.points.logits[pass.row];
-  const probabilities = softmax(logits);
+  const probabilities = probabilitiesOf(logits);
+  const mostProbable = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
   const notes = pass.notes ?? new Map([[pass.tokens[pass.row], ""]]);
-  const shown = new Set([...topK(probabilities, SHOWN), ...notes.keys()]);
+  const shown = new Set([...mostProbable.slice(0, SHOWN), ...notes.keys()]);
   const rows = [...shown].map((id) =>
     element(
       "tr",
@@ -164,6 +165,14 @@ function drawDistribution(body, { pass }) {
   const table = element("table", { className: "scores", ariaLabel: gettext("the most probable pieces") });
   table.append(element("tbody", {}, ...rows));
   body.replaceChildren(table);
+}
+
+// Return softmax(logits); the page of a server has no engine of its own.
+function probabilitiesOf(logits) {
+  const largest = logits.reduce((most, value) => Math.max(most, value), -Infinity);
+  const powers = logits.map((value) => Math.exp(value - largest));
+  const sum = powers.reduce((total, value) => total + value, 0);
+  return powers.map((value) => value / sum);
 }
 
 // Return a picture of rows of numbers with their labels; blue is positive, orange negative.

@@ -27,7 +27,7 @@ function joinPieces(pieces) {
 
 // Weights between pieces [T, S] as weights between words: summed over the pieces of a key, averaged over those of a query.
 function mergePieces(weights, queries, keys) {
-  const byKey = weights.map((row) => keys.map(({ start, end }) => sum(Array.from(row).slice(start, end))));
+  const byKey = weights.map((row) => keys.map(({ start, end }) => sum(row.slice(start, end))));
   return queries.map(({ start, end }) => meanRow(byKey.slice(start, end)));
 }
 

@@ -28,9 +28,10 @@ export function initAttentionViews(sendRequest, settings) {
 }
 
 // Show the view of a link next, { tab, … }, or the tab that is open.
-export function restorePlace({ tab = selectedTab, sentence = "", word = "", instead_of = "", node = "" }) {
+export function restorePlace({ tab = selectedTab, sentence = "", word = "", ...others }) {
   selectedTab = tab;
-  place = { sentence, word, instead_of, node };
+  const { instead_of = "", node = "", step = "", point = "" } = others;
+  place = { sentence, word, instead_of, node, step, point };
 }
 
 // Return the view for a link.

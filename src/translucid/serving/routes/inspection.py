@@ -25,6 +25,7 @@ from translucid.inspection.inspected import SIDES, Inspected, viewer_record
 from translucid.inspection.patching import Patching
 from translucid.inspection.rendering.html import beam_record
 from translucid.inspection.words import WordMap, word_spans
+from translucid.interop.web.export import model_record, refuse_other_models
 from translucid.layers.variants import Method
 from translucid.serving.catalog import AnyServed, Served, ServedPivot
 from translucid.serving.edge.failures import ApiError
@@ -40,6 +41,7 @@ from translucid.serving.routes.inspection_fields import (
     PatchingFields,
     PictureFields,
     SentenceFields,
+    WeightsFields,
 )
 from translucid.serving.texts import detect, queue_sentences, sentences_of, split_texts
 from translucid.terminology.matching import missing_terms
@@ -56,6 +58,8 @@ TREES = 3
 """The maximum number of sentences whose beam search is returned."""
 WIDEST = 6
 """The widest beam of these searches."""
+MAX_SHARED = 16_000_000
+"""The maximum number of weights of a model that a browser loads, a byte each."""
 
 
 class InspectionRoutes(Handlers):
@@ -142,6 +146,24 @@ class InspectionRoutes(Handlers):
 
         return await call.task.run(answer)
 
+    async def weights(self, call: Call[WeightsFields]) -> Response:
+        """Return a model as the engine of the figure *Pass* reads it, if the operator shares models."""
+        if not self.context.options.share_models:
+            raise ApiError(403, "This server does not share its models: start it with --share-models")
+        translator = find_model(self.context, call.fields).translator
+
+        def answer() -> Response:
+            decoding = translator.configuration.decoding
+            count = sum(parameter.numel() for parameter in translator.model.parameters())
+            if count > MAX_SHARED:
+                limit = f"the figure computes with at most {MAX_SHARED:,} weights"
+                raise UserError(f"this model has {count:,} weights; {limit}", fix="Export it with --to web.")
+            refuse_other_models(translator.model, translator.tokenizer, decoding)
+            longest = translator.pipeline.longest
+            return rendered(model_record(translator.model, translator.tokenizer, decoding, longest))
+
+        return await call.task.run(answer)
+
     async def picture(self, call: Call[PictureFields]) -> Response:
         """Draw a figure of a sentence and its translation."""
         translator = find_model(self.context, call.fields).translator
@@ -185,7 +207,7 @@ def _steps_of(served: ServedPivot) -> str:
     return f"{source} to {target} is translated through {pivot}: inspect {source} to {pivot}, or {pivot} to {target}."
 
 
-def find_model(context: RequestContext, fields: SentenceFields) -> Served:
+def find_model(context: RequestContext, fields: SentenceFields | WeightsFields) -> Served:
     """Return the translator that a request names.
 
     Raises:
@@ -197,7 +219,7 @@ def find_model(context: RequestContext, fields: SentenceFields) -> Served:
     return served
 
 
-def _find(context: RequestContext, fields: SentenceFields) -> AnyServed:
+def _find(context: RequestContext, fields: SentenceFields | WeightsFields) -> AnyServed:
     served = context.catalog.find(fields.source, fields.target, fields.model or None)
     return context.catalog.addressing(served, fields.formality or None)
 

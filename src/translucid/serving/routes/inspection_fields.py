@@ -112,6 +112,18 @@ class LookFields(SentenceFields, ContrastFields):
         return self.explain
 
 
+class WeightsFields(Fields):
+    """Return a model as the engine of the figure *Pass* reads it: its options, vocabularies and rounded weights."""
+
+    tag: ClassVar = "looking inside"
+    example: ClassVar = {"source": "en", "target": "es"}
+
+    source: Source
+    target: str
+    model: ModelName = ""
+    formality: FormalityName = ""
+
+
 class ContinueFields(SentenceFields):
     """Return the most probable continuations of a prefix of the translation, which is a list of token ids."""
 

@@ -21,7 +21,11 @@ class Model {
 // a · b, as four independent sums, which the processor can compute at the same time.
 function dot(a, b) {
   const length = a.length;
-  let [first, second, third, fourth, i] = [0, 0, 0, 0, 0];
+  let first = 0; // and so on: reading several from an array would take as long as the sums, until the code is compiled
+  let second = 0;
+  let third = 0;
+  let fourth = 0;
+  let i = 0;
   for (; i + 3 < length; i += 4) {
     first += a[i] * b[i];
     second += a[i + 1] * b[i + 1];
@@ -32,14 +36,35 @@ function dot(a, b) {
   return first + second + third + fourth;
 }
 
-// W x + b for each row x. The outer loop runs over the rows of W, so that each row stays in the cache for all x.
+// W x + b for each row x. The outer loops run over the rows of W, so that each of them stays in the cache for all x.
 function linear({ weight, bias }, rows) {
-  const outputs = rows.map(() => new Float64Array(weight.length));
-  for (let i = 0; i < weight.length; i += 1) {
-    const offset = bias ? bias[i] : 0;
-    for (let n = 0; n < rows.length; n += 1) outputs[n][i] = dot(weight[i], rows[n]) + offset;
-  }
+  const outputs = rows.map(() => (bias ? bias.slice() : new Float64Array(weight.length)));
+  let n = 0;
+  for (; n + 3 < rows.length; n += 4) addFour(weight, rows.slice(n, n + 4), outputs.slice(n, n + 4));
+  for (; n < rows.length; n += 1) for (let i = 0; i < weight.length; i += 1) outputs[n][i] += dot(weight[i], rows[n]);
   return outputs;
+}
+
+// Add W x for four rows x to four outputs: each weight is read once for all four, which takes half the time.
+function addFour(weight, [a, b, c, d], [outputA, outputB, outputC, outputD]) {
+  for (let i = 0; i < weight.length; i += 1) {
+    const row = weight[i];
+    let sumA = 0;
+    let sumB = 0;
+    let sumC = 0;
+    let sumD = 0;
+    for (let j = 0; j < row.length; j += 1) {
+      const value = row[j];
+      sumA += value * a[j];
+      sumB += value * b[j];
+      sumC += value * c[j];
+      sumD += value * d[j];
+    }
+    outputA[i] += sumA;
+    outputB[i] += sumB;
+    outputC[i] += sumC;
+    outputD[i] += sumD;
+  }
 }
 
 function add(a, b) {

@@ -63,9 +63,7 @@ function changed({ off, isScaled }, { width, heads }) {
 // The weights by name. Vectors and the scale s_i of each row of a matrix are float32, the entries Q_ij of a matrix are int8:
 // W_ij = Q_ij / s_i. All floats come first, then all integers, both in the order of `weights`: [name, rows, columns].
 function readWeights({ weights, aliases, data }) {
-  const characters = atob(data);
-  const bytes = new Uint8Array(characters.length);
-  for (let i = 0; i < bytes.length; i += 1) bytes[i] = characters.charCodeAt(i); // five times as fast as Uint8Array.from
+  const bytes = fromBase64(data);
   const floatCount = weights.reduce((sum, [, rows]) => sum + rows, 0);
   const floats = new Float32Array(bytes.buffer, 0, floatCount);
   const integers = new Int8Array(bytes.buffer, 4 * floatCount);

@@ -14,6 +14,12 @@ class Answers {
     this.latestSearch = { key: "", tree: [] };
   }
 
+  // The ids of a sentence, with the end token.
+  encode({ text }) {
+    const ids = this.translator.encode(text);
+    return { ids, isTooLong: ids.length > this.longest };
+  }
+
   // The translation of a sentence, its search and its attention weights; only the ids if it is too long.
   // changes: see `changed`.
   translate({ text, changes }) {

@@ -1,0 +1,63 @@
+"""The tab *Pass* of the page, which computes in the browser with the weights that the server sends."""
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
+
+from tests.probes.pass_figure import compare_boxes, points_to_open, wait_until_drawn
+from translucid.api.translator import Translator
+from translucid.interop.web.export import rounded
+from translucid.serving.routes import inspection
+
+from .test_clients import serving
+from .test_page import watched
+
+TEXT = "I like soccer"
+FIELDS = {"source": "en", "target": "es"}
+
+
+@pytest.fixture(scope="module")
+def address(run):
+    with serving(str(run), share_models=True) as server_url:
+        yield server_url
+
+
+def test_the_numbers_are_those_of_pytorch_and_a_link_opens_them(context, address, run):
+    translator = Translator.load(run, "cpu", "torch")
+    model, row, head = rounded(translator.model), 1, 1
+    opened = ",".join(points_to_open(model, head))
+    link = f"{address}/#text={TEXT.replace(' ', '+')}&from=en&to=es&tab=pass&step={row}&point={opened}"
+    with watched(context, address) as page:
+        with page.expect_response("**/look") as response:
+            page.goto(link)
+            page.reload()
+        wait_until_drawn(page)
+        page.locator("[data-point='source.pieces'] .chip").nth(row).press("Enter")
+        wait_until_drawn(page)
+        (words,) = response.value.json()["sentences"][0]["pieces"]
+        target = [token for word in words["tokens"] for token in word]
+        ids = translator.pipeline.encode(TEXT).ids
+        compare_boxes(page, model, translator.tokenizer, ids, target, row, head)
+        stub = "(text) => { globalThis.copied = text; }"
+        page.evaluate(f"Object.defineProperty(navigator, 'clipboard', {{ value: {{ writeText: async {stub} }} }})")
+        page.locator("#copy-link").click()
+        page.wait_for_function("globalThis.copied")
+        copied = page.evaluate("Object.fromEntries(new URLSearchParams(new URL(copied).hash.slice(1)))")
+        assert {copied["tab"], copied["step"]} == {"pass", str(row)} and copied["point"] == opened
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.evaluate(AXE_SCRIPT)
+        assert page.evaluate("(options) => axe.run(options)", DEFAULT_OPTIONS)["violations"] == []
+
+
+def test_weights_are_sent_only_where_they_are_shared_and_can_be_computed_with(client, serve, m2m, monkeypatch):
+    assert client.post("/weights", json=FIELDS).status_code == 403
+    assert "tabs" not in client.get("/models").json()[0]
+    sharing = serve(share_models=True, api_keys={"key": None})
+    assert sharing.post("/weights", json=FIELDS).status_code in (400, 401)
+    with_key = FIELDS | {"api_key": "key"}
+    assert sharing.post("/weights", json=with_key).json()["options"]["kind"] == "transformer"
+    many = serve(str(m2m), share_models=True)
+    assert "multilingual" in many.post("/weights", json=FIELDS).json()["error"]
+    monkeypatch.setattr(inspection, "MAX_SHARED", 1000)
+    assert "at most 1,000" in sharing.post("/weights", json=with_key).json()["error"]

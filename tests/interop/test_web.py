@@ -5,6 +5,8 @@ All is tested in Chromium; in Firefox one page of each kind of model.
 
 import json
 import math
+import re
+import shutil
 from copy import deepcopy
 from itertools import chain
 from xml.etree import ElementTree
@@ -17,6 +19,7 @@ from playwright.sync_api import expect
 
 from bitext.pair import Pair
 from tests.probes.pass_figure import compare_boxes, number, points_to_open, wait_until_drawn
+from tests.probes.pseudo_locale import CODE, english_texts, pseudo_catalog
 from translucid.attention import MultiHeadAttention, handling
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
@@ -137,12 +140,59 @@ def test_a_page_works_whatever_the_languages_are_called(exported, page, tmp_path
     expect(page.get_by_role("tab").first).to_have_text("Aufmerksamkeit")
     assert page.evaluate("document.documentElement.lang") == "de"
     assert page.locator("#source-language").inner_text() == _GERMAN.get(codes[0], names[0])
-    page.get_by_role("tab", name="Durchlauf").click()
-    expect(page.locator(".pass")).to_contain_text("Maskierte Selbstaufmerksamkeit")
     assert problems == []
 
 
 _GERMAN = {"en-US": "Englisch (Vereinigte Staaten)", "en": "Englisch"}
+
+
+def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(exported, page, tmp_path):
+    """Test the views in the pseudo-language on a phone; see tests/serving/test_page_accessible.py."""
+    _, tokenizer, folder = exported("pre-norm")
+    folder = shutil.copytree(folder, tmp_path / "web")
+    script = folder / "language.js"
+    script.write_text(re.sub(r"\A.*\n", f"globalThis.pageLanguages = {{'{CODE}': '{CODE}'}};\n", script.read_text()))
+    (folder / "languages" / f"{CODE}.js").write_text(pseudo_catalog())
+    known = {word for piece in tokenizer.target_pieces(range(150)) for word in re.findall("[a-z]+", piece.lower())}
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(
+        f"{(folder / 'index.html').as_uri()}?lang={CODE}#text=I+like+soccer&view=pass&point=decoder.1.cross.head.1"
+    )
+    wait_until_drawn(page)
+    page.get_by_role("switch").nth(2).press("Enter")  # the beam search
+    expect(page.locator(".hypotheses section").first).to_be_visible()
+    wait_until_drawn(page)
+    for tab in range(3, -1, -1):
+        page.get_by_role("tab").nth(tab).click()
+        expect(page.get_by_role("tab").nth(tab)).to_have_attribute("aria-selected", "true")
+        assert page.evaluate("[document.documentElement.lang, document.dir]") == [CODE, "rtl"]
+        assert english_texts(page, known | {"layernorm", "max", "softmax"}) == [], tab
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_link_carries_the_sentence_the_map_and_the_step(exported, page):
+    *_, folder = exported("pre-norm")
+    link = f"{(folder / 'index.html').as_uri()}#text=I+sing.+I+like+soccer"
+    page.goto(f"{link}&view=attention&sentence=1&map=layer+1%2C+head+0")
+    select = page.get_by_label("layer and head")
+    expect(select.locator("option:checked")).to_have_text("layer 1, head 0")
+    expect(page.get_by_role("tab", name="2")).to_have_attribute("aria-selected", "true")
+    select.select_option(label="layer 0, head 1")
+    page.get_by_role("tab", name="Steps").click()
+    page.get_by_role("slider").press("End")
+    page.get_by_role("tab", name="Attention").click()
+    page.reload()
+    expect(select.locator("option:checked")).to_have_text("layer 0, head 1")
+    page.goto("about:blank")
+    page.goto(f"{link}&view=steps&sentence=1&step=1")
+    expect(page.locator(".step-description")).to_contain_text("Step 2 of")
+    page.get_by_role("slider").press("ArrowRight")
+    page.reload()
+    expect(page.locator(".step-description")).to_contain_text("Step 3 of")
+    page.fill("#text", "I like soccer")
+    page.get_by_role("button", name="Translate").click()
+    expect(page.locator("#inspector .above .word").first).to_have_text("I")
+    assert "sentence" not in page.url
 
 
 def questions(name):

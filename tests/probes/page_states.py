@@ -32,7 +32,8 @@ def offers(page: Page) -> set[str]:
     }
     models = page.locator("#model option").count()
     reverse = page.locator("#swap").is_enabled()
-    if page.evaluate("fetch('models').then((answer) => answer.json())")[0].get("tabs"):
+    tabs = page.evaluate("fetch('models').then((answer) => answer.json())")[0].get("tabs", [])
+    if any(tab["name"] == "features" for tab in tabs):
         sections.add("features")
     return sections | {"two" for _ in range(models > 1)} | {"reverse" for _ in range(reverse)}
 

@@ -40,14 +40,26 @@ def test_the_numbers_are_those_of_pytorch_and_a_link_opens_them(context, address
         compare_boxes(page, model, translator.tokenizer, ids, target, row, head)
         stub = "(text) => { globalThis.copied = text; }"
         page.evaluate(f"Object.defineProperty(navigator, 'clipboard', {{ value: {{ writeText: async {stub} }} }})")
-        page.locator("#copy-link").click()
-        page.wait_for_function("globalThis.copied")
-        copied = page.evaluate("Object.fromEntries(new URLSearchParams(new URL(copied).hash.slice(1)))")
+
+        def link():
+            page.evaluate("globalThis.copied = ''")
+            page.locator("#copy-link").click()
+            page.wait_for_function("globalThis.copied")
+            return page.evaluate("Object.fromEntries(new URLSearchParams(new URL(copied).hash.slice(1)))")
+
+        copied = link()
         assert {copied["tab"], copied["step"]} == {"pass", str(row)} and copied["point"] == opened
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.evaluate(AXE_SCRIPT)
         assert page.evaluate("(options) => axe.run(options)", DEFAULT_OPTIONS)["violations"] == []
+        page.get_by_role("tab", name="Attention").click()
+        page.get_by_label("layer and head").select_option(label="layer 0, head 1")
+        page.get_by_role("tab", name="Steps").click()
+        page.get_by_role("slider").press("End")
+        copied = link()
+        step = page.get_by_role("slider").input_value()
+        assert (copied["tab"], copied["map"], copied["step"]) == ("steps", "layer 0, head 1", step)
 
 
 def test_weights_are_sent_only_where_they_are_shared_and_can_be_computed_with(client, serve, m2m, monkeypatch):
@@ -58,6 +70,6 @@ def test_weights_are_sent_only_where_they_are_shared_and_can_be_computed_with(cl
     with_key = FIELDS | {"api_key": "key"}
     assert sharing.post("/weights", json=with_key).json()["options"]["kind"] == "transformer"
     many = serve(str(m2m), share_models=True)
-    assert "multilingual" in many.post("/weights", json=FIELDS).json()["error"]
+    assert "does not run in the browser" in many.post("/weights", json=FIELDS).json()["error"]
     monkeypatch.setattr(inspection, "MAX_SHARED", 1000)
     assert "at most 1,000" in sharing.post("/weights", json=with_key).json()["error"]

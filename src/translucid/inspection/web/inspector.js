@@ -38,6 +38,8 @@ const NO_ATTENTION = gettext("This model has no attention: its decoder sees the 
 //   sentences: [{ source_text, text, confidence, record, layers, tree, explanations: by method }, …]; record is null without attention,
 //   tab: the first tab,
 //   sentenceIndex: the first sentence,
+//   map: the name of the map that the attention tab shows first,
+//   step: the index of the word at which the tab Steps starts,
 //   isShownLater: whether to show it in a task of its own, as slow devices need time for it,
 //   view: how the words and maps are shown, TRANSLATION_VIEW if not given,
 //   hasSingleMap: whether the model has a single attention map, so that no tab for heads is needed,
@@ -59,6 +61,7 @@ const NO_ATTENTION = gettext("This model has no attention: its decoder sees the 
 //   place: an object in which further tabs keep texts for the link to what they show,
 //   onChoose(sentence, text, word): the user chose another text that differs from the word with this index on,
 //   onSentenceChange(index), onTabChange(name): the user opened a sentence or a tab,
+//   onMapChange(name), onStepChange(index): the user chose a map in the attention tab, or a word in the tab Steps,
 //   onError(error or null): a request failed, or succeeded }
 // Returns { showSentence(index), focusWord(index) }.
 export function showInspector(root, content, server = {}) {
@@ -84,7 +87,8 @@ class Inspector {
     this.record = null; // the record that is shown, with what the server has added to that of the sentence
     /** @type {any} */
     this.map = null; // the attention map that is shown
-    this.attentionMap = null; // the map that the user selected in the attention tab
+    this.attentionMap = null; // the map that a link or the user selected in the attention tab
+    this.firstStep = content.step; // of the tab Steps, where a link leads to one; until it is shown
     /** @type {any} */
     this.exported = null; // what the export menu saves
     /** @type {{ stop: () => void, currentStep: () => number } | null} */
@@ -148,6 +152,7 @@ class Inspector {
     this.tabBar.bar.hidden = !this.record;
     if (this.record) {
       [this.map] = this.record.maps;
+      this.attentionMap ??= this.record.maps.find(({ name }) => name === this.content.map);
       this.showTab(this.tab);
     } else {
       this.clearDetails();
@@ -173,6 +178,12 @@ class Inspector {
     this.loading = name in TABS ? null : shown;
     if (name === "attention" || name === "steps") this.showExportMenu(); // other tabs do it once they have loaded
     return shown;
+  }
+
+  // Let the attention tab show a map.
+  chooseMap(map) {
+    this.attentionMap = map;
+    this.server.onMapChange?.(map.name);
   }
 
   clearDetails() {

@@ -55,7 +55,7 @@ function createMethodSelect(inspector, method) {
       if (!(await inspector.load(property, senders[property]))) return;
       inspector.record = inspector.currentRecord();
     }
-    inspector.attentionMap = findMapOf(select.value);
+    inspector.chooseMap(findMapOf(select.value));
     await inspector.showTab(inspector.tab);
     inspector.panel.querySelector("select").focus(); // the tab has a new select
   });
@@ -67,7 +67,7 @@ function createMapSelect(inspector, maps, onChange) {
   const select = element("select", { ariaLabel: gettext("layer and head") }, ...options);
   select.value = maps.indexOf(inspector.map);
   select.addEventListener("change", () => {
-    inspector.attentionMap = maps[Number(select.value)];
+    inspector.chooseMap(maps[Number(select.value)]);
     inspector.map = inspector.attentionMap;
     inspector.showWords();
     onChange();
@@ -191,8 +191,12 @@ export async function showStepsTab(inspector) {
   panel.append(element("div", { className: "steps" }, controls, beamContainer));
   /** @type {ReturnType<typeof showBeamTree> | undefined} */
   let beam;
+  const first = Math.min(inspector.firstStep || 0, record.target.length - 1);
+  inspector.firstStep = 0;
   inspector.playback = showPlayback(controls, record.target.length, {
+    first,
     onStep: (index) => {
+      server.onStepChange?.(index);
       inspector.wordsView.showStep(index);
       beam?.showSteps(tokenCount(record, index));
     },

@@ -45,8 +45,8 @@ export function filled(text, values) {
 
 // Format a number as in the language of the page, such as 1,000. `digits`: the number of decimals, if it is fixed.
 export function formatNumber(value, /** @type {number | undefined} */ digits = undefined) {
-  const isPlain = LANGUAGE === "en" && digits === undefined && Number.isInteger(value) && Math.abs(value) < 1000;
-  if (isPlain) return String(value); // the first number for a language takes a phone 60 ms
+  const isEasy = LANGUAGE === "en" && digits === undefined && Number.isSafeInteger(value);
+  if (isEasy) return String(value).replace(/\B(?=(\d{3})+$)/g, ","); // the first number of a language takes a phone 60 ms
   const options = digits === undefined ? {} : { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return value.toLocaleString(LANGUAGE, options);
 }

@@ -23,6 +23,8 @@ const [sourcePieces, targetPieces = sourcePieces] = MODEL.tokenizers.map(({ piec
 const linkOptions = new URLSearchParams(location.hash.slice(1)); // such as index.html#text=I+like+soccer&view=heads
 const place = { step: Number(linkOptions.get("step")) || 0, points: linkOptions.getAll("point"), onChange: updateLink };
 let activeTab = linkOptions.get("view") ?? "attention";
+let activeMap = linkOptions.get("map") ?? ""; // the name of an attention map
+let activeSentence = Number(linkOptions.get("sentence")) || 0;
 let debounceTimer;
 let latestRequestId = 0;
 
@@ -53,6 +55,7 @@ function nameInPageLanguage(englishName, i) {
 
 function addListeners() {
   $("text").addEventListener("input", () => {
+    activeSentence = 0;
     clearTimeout(debounceTimer);
     debounceTimer = setTimeout(translateText, DEBOUNCE_MILLISECONDS);
   });
@@ -119,12 +122,27 @@ function showSentences(sentences) {
     view: VIEW,
     tabs: [pass],
     tab: activeTab,
+    sentenceIndex: activeSentence,
+    map: activeMap,
+    step: place.step,
     isShownLater: true, // for phones
   };
   showInspector($("inspector"), content, {
     ablate: async ({ source_text }, heads) => translateSentence(source_text, { ...UNCHANGED, off: heads }),
     onTabChange: (name) => {
       activeTab = name;
+      updateLink();
+    },
+    onSentenceChange: (index) => {
+      activeSentence = index;
+      updateLink();
+    },
+    onMapChange: (name) => {
+      activeMap = name;
+      updateLink();
+    },
+    onStepChange: (index) => {
+      place.step = index;
       updateLink();
     },
   });
@@ -135,8 +153,10 @@ function showSentences(sentences) {
 function updateLink() {
   const options = new URLSearchParams({ text: $("text").value, view: activeTab });
   if (linkOptions.has("lang")) options.set("lang", LANGUAGE);
+  if (activeSentence) options.set("sentence", String(activeSentence));
+  if (activeTab === "attention" && activeMap) options.set("map", activeMap);
+  if (["steps", "pass"].includes(activeTab)) options.set("step", String(place.step));
   if (activeTab === "pass") {
-    options.set("step", String(place.step));
     for (const point of place.points) options.append("point", point);
   }
   history.replaceState(null, "", `#${options}`);

@@ -30,8 +30,8 @@ export function initAttentionViews(sendRequest, settings) {
 // Show the view of a link next, { tab, … }, or the tab that is open.
 export function restorePlace({ tab = selectedTab, sentence = "", word = "", ...others }) {
   selectedTab = tab;
-  const { instead_of = "", node = "", step = "", point = "" } = others;
-  place = { sentence, word, instead_of, node, step, point };
+  const { instead_of = "", node = "", map = "", step = "", point = "" } = others;
+  place = { sentence, word, instead_of, node, map, step, point };
 }
 
 // Return the view for a link.
@@ -102,6 +102,8 @@ function renderViews(container, views, sentenceIndex) {
       tabs: (model.tabs ?? []).map(loadedTab),
       parts: (model.parts ?? []).map(loadedPart),
       sentenceIndex,
+      map: place.map,
+      step: Number(place.step),
     };
     inspectors.push(showInspector(root, content, serverRequests(model, onSentenceChange, onChoose)));
   });
@@ -201,6 +203,12 @@ function serverRequests(model, onSentenceChange, onChoose) {
     onChoose,
     onTabChange: (name) => {
       selectedTab = name;
+    },
+    onMapChange: (name) => {
+      place.map = name;
+    },
+    onStepChange: (index) => {
+      place.step = String(index);
     },
     onError: (error) => emit("problem", error),
     maps: async (sentence) => {

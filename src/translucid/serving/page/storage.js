@@ -4,7 +4,7 @@ const TAB_KEY = "translucid.text";
 // the fields of a link
 const LINKED = [
   ...["text", "from", "to", "model", "formality"],
-  ...["tab", "sentence", "word", "instead_of", "node", "step", "point"], // the place in the inspector
+  ...["tab", "sentence", "word", "instead_of", "node", "map", "step", "point"], // the place in the inspector
 ];
 const DOCUMENTS_KEY = "translucid.documents";
 const DRAFTS_KEY_PREFIX = "translucid.drafts.";

@@ -98,7 +98,7 @@ def test_lessons_load_their_own_catalog_and_what_their_script_shares_with_other_
     (tmp_path / "lessons" / "es.po").unlink()
     scripts = catalogs.lesson_scripts('gettext("shared"); gettext("lesson");')
     assert '"messages":{"shared":"b"}' in scripts["languages/es.js"]
-    assert 'pageLanguages = ["es"]' in scripts["language.js"]
+    assert 'pageLanguages = {"es": "es"}' in scripts["language.js"]
 
 
 def test_fuzzy_translations_are_left_out(tmp_path):

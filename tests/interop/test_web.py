@@ -29,6 +29,7 @@ from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.ablation import Ablation
+from translucid.inspection.rendering.message_catalogs import TEMPLATE
 from translucid.interop.web.export import export_web, refuse_other_models, rounded
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
@@ -152,7 +153,7 @@ def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(exporte
     folder = shutil.copytree(folder, tmp_path / "web")
     script = folder / "language.js"
     script.write_text(re.sub(r"\A.*\n", f"globalThis.pageLanguages = {{'{CODE}': '{CODE}'}};\n", script.read_text()))
-    (folder / "languages" / f"{CODE}.js").write_text(pseudo_catalog())
+    (folder / "languages" / f"{CODE}.js").write_text(pseudo_catalog(TEMPLATE))
     known = {word for piece in tokenizer.target_pieces(range(150)) for word in re.findall("[a-z]+", piece.lower())}
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(

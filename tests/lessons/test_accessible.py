@@ -129,7 +129,9 @@ def translated(tmp_path_factory):
     save_pages(folder, {name: recorded(name) for name in LESSON})
     (folder / "languages" / f"{CODE}.js").write_text(pseudo_catalog(TEMPLATE, LESSON_TEMPLATE), encoding="utf-8")
     loader = folder / "language.js"
-    loader.write_text(loader.read_text(encoding="utf-8").replace("= [", f'= ["{CODE}", ', 1), encoding="utf-8")
+    loader.write_text(
+        loader.read_text(encoding="utf-8").replace("= {", f'= {{"{CODE}": "{CODE}", ', 1), encoding="utf-8"
+    )
     return folder
 
 

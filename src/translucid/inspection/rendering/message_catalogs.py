@@ -117,7 +117,8 @@ def lesson_scripts(bundled: str) -> Mapping[str, str]:
 def _loader() -> str:
     names = {}
     for code in languages():
-        name = re.search("^X-Language-Name: (.+)", read_catalog(CATALOGS / f"{code}.po")[0], re.MULTILINE)
+        text = (CATALOGS / f"{code}.po").read_text(encoding="utf-8")
+        name = re.search(r'^"X-Language-Name: (.+)\\n"$', text, re.MULTILINE)
         names[code] = name[1] if name else code
     loader = (WEB / LOADER).read_text(encoding="utf-8")
     return f"globalThis.pageLanguages = {json.dumps(names, ensure_ascii=False)};\n{loader}"

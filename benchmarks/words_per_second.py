@@ -178,7 +178,8 @@ def engines(run: Path, *, ssru: bool, shortlist: bool) -> dict[str, Translator]:
     if ssru:
         found["PyTorch float32"] = plain.restricted(considered, file, tokenizer)
         if not shortlist:
-            found["ONNX Runtime float32"] = OnnxEngine.of(plain, tokenizer, threads=1)
+            for kind in get_args(Quantization):
+                found[f"ONNX Runtime {kind}"] = OnnxEngine.of(plain, tokenizer, quantization=kind, threads=1)
     else:
         for kind in get_args(Quantization):
             found[f"CTranslate2 {kind}"] = CTranslate2Engine.of(

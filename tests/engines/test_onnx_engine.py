@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
@@ -22,8 +23,10 @@ from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
 from translucid.engines.onnx import conventions, recording, searching
+from translucid.engines.onnx.quantization import quantize_products
 from translucid.engines.onnx.recording import Graph
 from translucid.engines.onnx.searching import OnnxEngine
+from translucid.engines.tuned import Tuned, save_tuned
 from translucid.engines.tuning import all_configurations
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions
@@ -113,10 +116,11 @@ def test_the_search_in_numpy_finds_what_our_own_search_finds(engine_of, kind):
     assert OnnxEngine.difference_from(torch_engine, tokenizer) < 1e-4
 
 
-@pytest.mark.parametrize("kind", ["pre-norm", "Luong"])
-def test_a_translation_does_not_depend_on_the_others(engine_of, monkeypatch, kind):
+@pytest.mark.parametrize(("kind", "weights"), [("pre-norm", "float32"), ("Luong", "float32"), ("SSRU", "int8")])
+def test_a_translation_does_not_depend_on_the_others(engine_of, monkeypatch, kind, weights):
     torch_engine, tokenizer = engine_of(kind)
-    engine, ids = OnnxEngine.of(torch_engine, tokenizer, threads=2), sources(tokenizer)
+    engine, ids = OnnxEngine.of(torch_engine, tokenizer, quantization=weights, threads=2), sources(tokenizer)
+    assert str(engine) == f"onnx, {weights}, all pieces"
     options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1)
     expected = [engine.decode(SearchRequest([sentence], options))[0] for sentence in ids]
     for rows in (searching.ROWS, 40):  # one batch; several batches, in two threads
@@ -288,11 +292,52 @@ def test_without_the_packages_our_own_search_is_used(run, monkeypatch):
         Translator.load(run.path, "cpu", "onnx")
 
 
+def test_products_with_weights_of_8_bits(tmp_path):
+    generator = np.random.default_rng(4)
+    weights, bias = generator.normal(size=(6, 5)).astype(np.float32), generator.normal(size=6).astype(np.float32)
+    rows = (generator.normal(size=(9, 5)) * 10.0 ** generator.integers(-3, 4, (9, 1))).astype(np.float32)
+    rows[2] = weights[4] = 0
+    graph = Graph()
+    graph.input("x", torch.float32, {0: "rows"}, [None, 5])
+    matrix, vector = graph.constant(torch.from_numpy(weights)), graph.constant(torch.from_numpy(bias))
+    graph.output("with_bias", graph.add("Gemm", "x", matrix, vector, transB=1))
+    graph.output("without", graph.add("Gemm", "x", matrix, transB=1))
+    quantize_products(graph)
+    graph.save(tmp_path / "x.onnx")
+    session = searching._session(tmp_path / "x.onnx")
+    outputs = session.run(None, {"x": rows})
+    assert not any(constant.name == matrix for constant in onnx.load(tmp_path / "x.onnx").graph.initializer)
+
+    def rounded(values, largest):
+        scale = np.maximum(np.abs(values.astype(np.float64)).max(1, keepdims=True), 1e-30) / largest
+        return scale * np.rint(values / scale)
+
+    expected = rounded(rows, 127) @ rounded(weights, 63).T
+    size = np.abs(rows).max(1, keepdims=True) + 1e-30
+    np.testing.assert_allclose(outputs[1] / size, expected / size, atol=1e-5)
+    np.testing.assert_allclose((outputs[0] - bias) / np.maximum(size, 1), expected / np.maximum(size, 1), atol=1e-5)
+    assert np.abs(outputs[1] / size - rows @ weights.T / size).max() < 0.1
+    for number in range(len(rows)):
+        alone = session.run(None, {"x": rows[number : number + 1]})
+        assert all((one == many[number]).all() for one, many in zip(alone, outputs, strict=True))
+
+
+def test_weights_of_8_bits_are_used_if_they_were_chosen_for_this_engine(run):
+    for engine, weights in (("ctranslate2", "float32"), ("onnx", "int8")):
+        save_tuned(run.path, Tuned(engine=engine, quantization="int8"), None)
+        translator = Translator.load(run.path, "cpu", "onnx")
+        assert str(translator.engine) == f"onnx, {weights}, all pieces"
+        assert translator.engine.difference < 1e-4  # that of the graphs before
+    assert len(translator.translate(TEXTS)) == 3
+
+
 def test_tuning_tries_onnx_where_ctranslate2_can_t_run(engine_of, monkeypatch):
     configurations = all_configurations(engine_of("Luong")[0].model, ["seen pieces", "small shortlist"])
     assert list(map(str, configurations)) == [
         "onnx, float32, all pieces",
+        "onnx, int8, all pieces",
         "onnx, float32, seen pieces",
+        "onnx, int8, seen pieces",
         "torch, float32, all pieces",
         "torch, float32, seen pieces",
         "torch, float32, small shortlist",

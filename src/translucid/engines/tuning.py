@@ -155,7 +155,7 @@ def engine_for(torch_engine: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, sh
     if tuned.engine == "torch":
         return restricted
     if tuned.engine == "onnx":
-        return OnnxEngine.of(restricted, tokenizer, considered=tuned.considered)
+        return OnnxEngine.of(restricted, tokenizer, quantization=tuned.quantization, considered=tuned.considered)
     return CTranslate2Engine.of(
         restricted, tokenizer, quantization=tuned.quantization, considered=tuned.considered, shortlist=shortlist
     )
@@ -179,7 +179,8 @@ def all_configurations(
     elif onnx_supports(model.options) and onnx_is_installed():
         for candidates in considered:
             if candidates not in BY_WORDS:
-                configurations.append(Tuned(engine="onnx", considered=candidates))
+                for weights in get_args(Quantization):
+                    configurations.append(Tuned(engine="onnx", quantization=weights, considered=candidates))
     for candidates in considered:
         configurations.append(Tuned(engine="torch", considered=candidates))
     return configurations

@@ -18,9 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from translucid.decoding.search import RestrictedVocabulary
-from translucid.engines.ctranslate2.conventions import POSITIONS
+from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.engines.onnx.conventions import AFTER, ENCODER, IDS, LOGITS, SENTENCES, STEP, TOKENS
 from translucid.engines.onnx.operations import OPERATIONS, RecordableRecurrence
+from translucid.engines.onnx.quantization import quantize_products
 from translucid.engines.onnx.recording import Example, Graph, Value, record
 from translucid.ground.errors import UserError
 from translucid.kernels.dispatch import reference_mode
@@ -42,12 +43,13 @@ _LENGTHS = (7, 12)
 class TranslatorGraphs:
     """The graphs of a translator."""
 
-    def __init__(self, model: SequenceModel) -> None:
-        """Take a model.
+    def __init__(self, model: SequenceModel, finish: Callable[[Graph], None] = lambda graph: None) -> None:
+        """Take a model; `finish` may change a graph before it is written.
 
         Raises:
             UserError: the model is of a kind that can't be exported.
         """
+        self.finish = finish
         self.layout: StateLayout[Any] = state_layout(model)
         self.model = recordable(model)
 
@@ -62,6 +64,7 @@ class TranslatorGraphs:
         examples = [{IDS: self._ids(example)} for example in (0, 1)]
         for name, value in zip(self.layout.names, _recorded(graph, encode, examples), strict=True):
             graph.output(name, value.name, value.first.dtype)
+        self.finish(graph)
         graph.save(file)
 
     def save_decoder(self, file: Path) -> None:
@@ -83,6 +86,7 @@ class TranslatorGraphs:
         logits, *after = _recorded(graph, step, examples)
         graph.output(LOGITS, logits.name)
         self._carried_outputs(graph, after)
+        self.finish(graph)
         graph.save(file)
 
     def save_step(self, file: Path, pieces: Sequence[int] | None = None) -> None:
@@ -127,6 +131,7 @@ class TranslatorGraphs:
         graph.output("end", graph.add("Gather", log_probs.name, graph.numbers(model.eos), axis=1))
         graph.output("pieces", piece_ids, torch.long)
         self._carried_outputs(graph, after)
+        self.finish(graph)
         graph.save(file)
 
     def _ids(self, example: int) -> Tensor:
@@ -165,13 +170,15 @@ def _recorded(graph: Graph, function: Callable[..., Sequence[Tensor]], examples:
         return record(graph, function, examples[0], examples[1], OPERATIONS)
 
 
-def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None = None) -> None:
+def save_onnx(
+    model: SequenceModel, folder: Path, pieces: Sequence[int] | None = None, quantization: Quantization = "float32"
+) -> None:
     """Write a model into a folder that `OnnxModel` opens; `pieces` are those of `TranslatorGraphs.save_step`.
 
     Raises:
         UserError: the model can't be exported.
     """
-    graphs = TranslatorGraphs(model)
+    graphs = TranslatorGraphs(model, quantize_products) if quantization == "int8" else TranslatorGraphs(model)
     folder.mkdir(parents=True, exist_ok=True)
     graphs.save_encoder(folder / ENCODER)
     graphs.save_step(folder / STEP, pieces)

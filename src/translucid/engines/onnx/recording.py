@@ -357,4 +357,6 @@ class Graph:
                 nodes.append(node)
         constants = [constant for constant in self.initializers if constant.name in needed]
         graph = helper.make_graph(nodes[::-1], "translucid", self.inputs, self.outputs, constants)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9), file)
+        versions = {"": OPSET} | {node.domain: 1 for node in nodes if node.domain}
+        operators = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
+        onnx.save(helper.make_model(graph, opset_imports=operators, ir_version=9), file)

@@ -1,6 +1,7 @@
 """Greedy and beam search with ONNX Runtime on a CPU, for the models that CTranslate2 can't run.
 
-It finds what our own search finds: the same equations in float32, and the same beam search in NumPy. `OnnxModel` has
+It finds what our own search finds: the same equations in float32 or with weights of 8 bits, and the same beam search in
+NumPy. `OnnxModel` has
 the encoder, and one step of the decoder for all hypotheses. B sentences have K slots each, as in our own search. A slot
 without a live hypothesis has the log-probability -inf.
 
@@ -44,7 +45,7 @@ from translucid.engines.converted import (
     open_converted,
     save_difference,
 )
-from translucid.engines.ctranslate2.conventions import POSITIONS
+from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.engines.onnx.conventions import AFTER, ENCODER, IDS, SENTENCES, STEP, TOKENS, refuse_unsupported
 from translucid.engines.tuned import Tuned
 from translucid.ground.errors import UserError
@@ -98,6 +99,7 @@ class OnnxEngine:
         self.special: SpecialTokens[int] = SpecialTokens(*facts["special"])
         self.positions: int = facts["positions"] or sys.maxsize
         # The target ids of the graphs are indices into the candidates.
+        self.quantization: Quantization = facts["weights"]
         self.pieces = np.array(facts["pieces"] or range(tokenizer.target_size))
         self.word_starts = np.array(tokenizer.target_word_starts())[self.pieces]
         self.opening = self._opening_ids(tokenizer)
@@ -105,7 +107,7 @@ class OnnxEngine:
         self.model = OnnxModel(folder)
 
     def __str__(self) -> str:
-        return f"{self.name}, float32, {self.considered}"
+        return f"{self.name}, {self.quantization}, {self.considered}"
 
     def opened(self, tokenizer: Tokenizer) -> Self:
         """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
@@ -124,6 +126,7 @@ class OnnxEngine:
         torch_engine: TorchEngine,
         tokenizer: Tokenizer,
         *,
+        quantization: Quantization = "float32",
         considered: CandidateVocabulary = "all pieces",
         threads: int | None = None,
     ) -> OnnxEngine:
@@ -133,7 +136,7 @@ class OnnxEngine:
             UserError: there are no graphs for the model, or a package is missing.
         """
         with tempfile.TemporaryDirectory(prefix="translucid-") as name:
-            _save(torch_engine, tokenizer, Path(name), considered)
+            _save(torch_engine, tokenizer, Path(name), considered, quantization)
             longest = torch_engine.model.max_length
             return cls(
                 Path(name), tokenizer, lambda: torch_engine, longest=longest, considered=considered, threads=threads
@@ -153,7 +156,7 @@ class OnnxEngine:
     ) -> OnnxEngine:
         """Open the model of a run folder, without loading PyTorch if it has been converted before.
 
-        `tuned` names the candidates; `adapter`: the model's adapter, if any.
+        `tuned` names the candidates and, if it is about this engine, the weights; `adapter`: the adapter, if any.
 
         Raises:
             UserError: the model is damaged, there are no graphs for it, or a package is missing.
@@ -162,10 +165,12 @@ class OnnxEngine:
         considered: CandidateVocabulary = "all pieces" if tuned.considered in BY_WORDS else tuned.considered
         shortlist = tuned.shortlist(run.path) if considered == tuned.considered else None
         code = sorted(Path(__file__).parent.glob("*.py"))
+        quantization: Quantization = tuned.quantization if tuned.engine == "onnx" else "float32"
         identity = conversion_identity(run, configuration, tokenizer, shortlist=shortlist, adapter=adapter, code=code)
+        identity["quantization"] = quantization
 
         def convert(folder: Path) -> None:
-            options = tuned.model_copy(update={"considered": considered})
+            options = tuned.model_copy(update={"considered": considered, "quantization": quantization})
             if not convert_in_other_process(cls, run, configuration, options, adapter, folder):
                 cls.save(torch_engine(), tokenizer, folder, options, shortlist)
 
@@ -190,9 +195,9 @@ class OnnxEngine:
         Raises:
             UserError: there are no graphs for the model, or a package is missing.
         """
-        _save(torch_engine, tokenizer, folder, tuned.considered)
+        _save(torch_engine, tokenizer, folder, tuned.considered, tuned.quantization)
         engine = None
-        if tuned.considered == "all pieces":
+        if tuned.considered == "all pieces" and tuned.quantization == "float32":
             longest = torch_engine.model.max_length
             engine = cls(folder, tokenizer, lambda: torch_engine, longest=longest)
         save_difference(folder, cls.difference_from(torch_engine, tokenizer, engine))
@@ -203,7 +208,7 @@ class OnnxEngine:
     ) -> float:
         """Return the difference between the model of the PyTorch engine and its graphs, in nats a token.
 
-        `engine`: one with graphs of the model in which all pieces are candidates; converted now by default.
+        `engine`: one with graphs in float32 in which all pieces are candidates; converted now by default.
         """
         engine = engine or cls.of(torch_engine, tokenizer)
         longest = torch_engine.model.max_length or POSITIONS
@@ -279,7 +284,13 @@ class OnnxEngine:
         return scores
 
 
-def _save(torch_engine: TorchEngine, tokenizer: Tokenizer, folder: Path, considered: CandidateVocabulary) -> None:
+def _save(
+    torch_engine: TorchEngine,
+    tokenizer: Tokenizer,
+    folder: Path,
+    considered: CandidateVocabulary,
+    quantization: Quantization,
+) -> None:
     """Write the graphs for the model of the PyTorch engine, with its candidates if they are the same for all words."""
     from translucid.engines.onnx.convert import positions_of, save_onnx
 
@@ -288,9 +299,10 @@ def _save(torch_engine: TorchEngine, tokenizer: Tokenizer, folder: Path, conside
     if considered != "all pieces":
         assert torch_engine.shortlist is not None
         pieces = np.union1d(torch_engine.shortlist.always, tokenizer.target_opening).astype(np.int64).tolist()
-    save_onnx(torch_engine.model, folder, pieces)
+    save_onnx(torch_engine.model, folder, pieces, quantization)
     model = torch_engine.model
     facts = {"special": list(model.special), "pieces": pieces, "positions": positions_of(model)}
+    facts["weights"] = quantization
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
 
 

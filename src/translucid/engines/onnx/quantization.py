@@ -8,13 +8,16 @@ translations.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from onnx import helper, numpy_helper
+from numpy.typing import NDArray
+from onnx import NodeProto, helper, numpy_helper
 
 from translucid.engines.onnx.recording import Graph
 
 WEIGHTS, ROWS, MIDDLE = 63, 127, 128
-"""The largest numbers of R and q, and the number in uint8 that stands for a zero of q.
+"""The largest numbers of R and of q, and the uint8 that stands for a zero of q.
 
 R has half of the range of int8: processors without VNNI add up pairs of products in 16 bits, which the whole range
 would overflow.
@@ -43,7 +46,7 @@ class _Writer:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.nodes: list = []
+        self.nodes: list[NodeProto] = []
         self.known_rows: dict[str, tuple[str, str]] = {}
         self.known_weights: dict[str, tuple[str, str]] = {}
         self.unit = self.constant("int8.unit", np.float32(1 / ROWS))
@@ -52,15 +55,15 @@ class _Writer:
         self.one = self.constant("int8.one", np.float32(1))
         self.last_axis = self.constant("int8.last_axis", np.array([-1]))
 
-    def constant(self, name: str, values: np.generic | np.ndarray) -> str:
+    def constant(self, name: str, values: np.generic | NDArray[Any]) -> str:
         self.graph.initializers.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
-    def add(self, name: str, operator: str, *inputs: str, **attributes: object) -> str:
+    def add(self, name: str, operator: str, *inputs: str, **attributes: Any) -> str:
         self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
         return name
 
-    def weights(self, name: str, weights: np.ndarray) -> tuple[str, str]:
+    def weights(self, name: str, weights: NDArray[np.float32]) -> tuple[str, str]:
         """Return the names of R^T [inputs, outputs] and of t [outputs]."""
         if name not in self.known_weights:
             scale = np.maximum(np.abs(weights).max(1) / WEIGHTS, SMALLEST).astype(np.float32)

@@ -6,6 +6,11 @@
 The contact sheet shows each view in light and dark, 1280 and 390 pixels wide: a picture for each view and look, and
 sheets of several views. Models for images and for texts are made for it, barely trained, beside the sheets. Needs
 Chromium and the extra `dev`. With `--looks rtl` or `mirrored`, one of the runs must translate into Arabic.
+
+`translucid draw caption` says which command made a picture that a command has drawn. Others in the folder have other
+sources: growth.png is `python -m benchmarks.growth`; looked.png is `look --save` and scenes.png a sheet of scenes, with
+the captioner of `translucid demo --captions`; romanization.png and transliteration.png need the published models that
+the docs name. The plots of docs/claims belong to their benchmarks.
 """
 
 import argparse

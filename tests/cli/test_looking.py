@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from typing import get_args
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from translucid.api import inspector
 from translucid.api.inspector import Inspector
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import read_pairs
+from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
 from translucid.inspection import explain as explanation
+from translucid.inspection.plots import new_figure, save_figure
 from translucid.layers.variants import Method
 from translucid.runs.run_folder import RunFolder
 
@@ -352,3 +355,46 @@ def test_draw(call, small_run, tmp_path):
         assert file.read_bytes().startswith(b"\x89PNG")
     assert call("draw", "positions", "--out", file).code == 2
     assert call("draw", "mask", small_run, "", "--out", tmp_path / "n.png").code == 2
+
+
+def test_a_figure_carries_its_run_and_command(call, small_run, tmp_path):
+    text = "I don't (like) 50% of it"
+    commit = re.sub("^([0-9a-f]{10})[0-9a-f]+", r"\1", RunFolder(small_run).commit())
+    origin = f"{small_run.name}, Translucid {commit}"
+    for ending in ("png", "svg", "pdf"):
+        file = tmp_path / f"my_map.{ending}"
+        call("look", small_run, text, "--save", file, "--overwrite")
+        result = call("draw", "caption", file, "--format", "text")
+        command = f"translucid look {small_run.name} 'I don'\\''t (like) 50% of it' --save my_map.{ending}"
+        assert result.out == f"{origin}\n{command}\n", result.err
+    latex = call("draw", "caption", file).out
+    assert r"\includegraphics[width=\linewidth]{my_map.pdf}" in latex and r"\label{fig:my_map}" in latex
+    assert r"(like) 50\% of it\textquotesingle{} -{}-{}save my\_map.pdf}}" in latex
+    markdown = call("draw", "caption", file, "--format", "markdown").out
+    assert markdown == f"![my_map](my_map.pdf)\n\n{origin}. `{command}`\n"
+    bare = tmp_path / "bare.svg"
+    save_figure(new_figure(1, 1), bare)
+    for wrong in (bare, tmp_path / "none.png", tmp_path / "x.txt"):
+        result = call("draw", "caption", wrong)
+        assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
+
+
+def test_slides(call, small_run, tmp_path):
+    folder = tmp_path / "slides"
+    result = call("draw", "slides", small_run, "I like soccer", "--out", folder)
+    assert result.code == 0, result.err
+    names = ["1-attention", "2-query-key", "3-mask", "4-positions", "5-heads", "6-beam", "7-training"]
+    assert sorted(file.name for file in folder.iterdir()) == [*(f"{name}.svg" for name in names), "index.html"]
+    page = (folder / "index.html").read_text()
+    assert page.count("<section>") == page.count('class="answer"') == len(names)
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(?!data:|#|[\"']data:|[\"']#)|@import", page)  # no network
+    for name in names:
+        slide = ElementTree.parse(folder / f"{name}.svg").getroot()
+        assert slide.attrib["viewBox"] == "0 0 1280 720"
+        assert "translucid draw slides" in slide[0].text
+    words = Translator.load(small_run, engine="torch").translate("I like soccer").inspected[0].cross_words()
+    best = words.weights[:-1, :-1].max()
+    target, source = (words.weights[:-1, :-1] == best).nonzero()[0].tolist()
+    assert f"“{words.target[target]}” attend to most?" in page
+    assert f"“{words.source[source]}”, with {percent(float(best))} of the attention" in page
+    assert call("draw", "slides", small_run, "I like soccer", "--out", folder).code == 2

@@ -3,10 +3,12 @@
 import json
 import math
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from translucid.attention import causal_mask
@@ -142,6 +144,57 @@ def test_long_sentences_and_other_scripts(tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
+def test_a_sentence_is_drawn_from_right_to_left():
+    """Matplotlib orders the letters of a word; the words of a sentence have their places from us."""
+    arabic, chinese = ["«مرحبا»", "بالعالم", "</s>"], ["你好", "世界", "</s>"]
+    (axes, _) = draw_words(WordMap(arabic, chinese, torch.eye(3))).axes
+    assert axes.xaxis_inverted()
+    assert not draw_words(WordMap(chinese, arabic, torch.eye(3))).axes[0].xaxis_inverted()
+    (axes,) = draw_ribbons(WordMap(chinese, arabic, torch.eye(3))).axes
+    places = {text.get_text(): text.get_position()[0] for text in axes.texts[:2] + axes.texts[3:5]}
+    assert places["你好"] < places["世界"] and places["«مرحبا»"] > places["بالعالم"]
+    # The first source word is on the right, and so are the ribbons that come from it.
+    ribbons = bands([[0.5, 0.5]], [(2, 3), (0, 1)], [(0, 3)])
+    assert ribbons[0][2] > ribbons[1][2]
+
+
+def test_characters_without_a_font_are_reported_once(tmp_path, capsys):
+    figure = draw_words(example(["▁𓀀A", "</s>"]).words())
+    for ending in ("png", "pdf", "svg"):
+        save_figure(figure, tmp_path / f"a.{ending}")
+    messages = capsys.readouterr().err.splitlines()
+    assert len(messages) == 2 and all("no installed font has 𓀀, which a.p" in message for message in messages)
+
+
+MACHADO = {  # Machado et al. 2009, severity 1.0, for linear RGB
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+
+
+@pytest.mark.parametrize("vision", MACHADO)
+def test_lines_differ_for_any_color_vision(vision):
+    """The least distance in CIELAB is 16; of Matplotlib's own colors it is 5."""
+    runs = {f"run {i}": [{"kind": "training", "seconds": 6.0 * s, "loss": 3.0} for s in (1, 2)] for i in range(7)}
+    lines = draw_curves(runs).axes[0].get_lines()
+    colors = dict.fromkeys(to_rgb(line.get_color()) for line in lines)
+    assert len(colors) == 7
+    seen = [_lab(np.array(MACHADO[vision]) @ _linear(np.array(color))) for color in colors]
+    assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 16
+
+
+def _linear(color):
+    return np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
+
+
+def _lab(color):
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    ratios = to_xyz @ np.clip(color, 0, 1) / [0.9505, 1, 1.089]
+    x, y, z = np.where(ratios > 0.008856, np.cbrt(ratios), 7.787 * ratios + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
 def test_masks_positions_and_curves(tmp_path):
     save_figure(draw_mask(causal_mask(3), list("abc"), list("abc"), "past"), tmp_path / "m.png")
     padding = torch.tensor([[[[True, True, False]]]])
@@ -179,6 +232,10 @@ def test_a_title_is_never_cut_off():
         titles = [*figure.texts, *(axes.xaxis.label for axes in figure.axes)]
         for box in [title.get_window_extent() for title in titles if title.get_text()]:
             assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+    # Matplotlib moves a title above long words only when it draws, after the layout.
+    heads = rendered(draw_heads(example(["▁internationalization", "▁of", "▁words", "</s>"]), 1), "svg").decode()
+    (size, y), *_ = re.findall(r'font-size: (\d+)px[^>]* y="([\d.-]+)"[^>]*>decoder.1.cross', heads)
+    assert float(y) >= 0.75 * float(size)
 
 
 @pytest.mark.parametrize(("title", "layouts"), [("short", 1), ("long " * 40, 2)])

@@ -7,7 +7,6 @@ from functools import cache
 from html import escape
 from math import sqrt
 from typing import NamedTuple
-from unicodedata import bidirectional
 
 from rich.cells import cell_len
 
@@ -15,6 +14,7 @@ from translucid.circuits.graph import AttributionGraph, GraphNode
 from translucid.circuits.kinds import PAGE
 from translucid.data.tokenizing.pieces import without_space
 from translucid.inspection.rendering.html import web_file
+from translucid.inspection.words import is_right_to_left
 
 CELL, MARGIN, BOX, ROW, GAP = 6.6, 104, 22, 62, 6
 """The widths of a character and of the names of rows; the heights of a node and of a row; the gap between nodes."""
@@ -126,7 +126,7 @@ def _layout(
         for column in needed:
             centers[side].append(x + (column + stretch) / 2)
             x += column + stretch
-        if _is_right_to_left(sides[side]):
+        if is_right_to_left(sides[side]):
             centers[side] = [inner + 2 * MARGIN - center for center in centers[side]]
     height = ROW * (len(rows) + 1) + 30
     places: dict[int, Place] = {}
@@ -141,11 +141,6 @@ def _layout(
     for side, tokens in sides.items():
         labels[f"{side}.input"] = [(x, without_space(token)) for x, token in zip(centers[side], tokens, strict=True)]
     return [places[number] for number in range(len(graph.nodes))], inner + MARGIN + 12, labels
-
-
-def _is_right_to_left(tokens: list[str]) -> bool:
-    """Return whether most tokens are of a script that is written from right to left."""
-    return 2 * sum(bidirectional(token[-1:] or " ") in ("R", "AL") for token in tokens) > len(tokens)
 
 
 def _edges(graph: AttributionGraph, places: list[Place], output: Place) -> list[str]:

@@ -14,6 +14,7 @@ from translucid.circuits.graph import AttributionGraph, GraphNode
 from translucid.circuits.kinds import PAGE
 from translucid.circuits.nodes import Node
 from translucid.ground.atomic import write_output
+from translucid.inspection.rendering.captions import current_caption, described
 from translucid.inspection.rendering.html import scripted_page
 
 _FRAME = """body { margin: 2rem auto; padding: 0 1rem; max-width: 80rem; background: var(--background);
@@ -45,7 +46,7 @@ def save_graph(
     if kind == ".html":
         write_output(file, page(graph, figures, labels).encode())
     elif kind == ".svg":
-        write_output(file, draw(graph, labels).encode())
+        write_output(file, described(draw(graph, labels), current_caption()).encode())
     elif kind in (".pdf", ".png"):
         from translucid.inspection.plots import draw_svg, save_figure
 

@@ -12,7 +12,8 @@ from translucid.cli import option
 from translucid.cli.run_kinds import configuration_of, translator_of, view_of
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.rendering.file_formats import PICTURES, refuse_untranslated
+from translucid.inspection.rendering.captions import CaptionFormat
+from translucid.inspection.rendering.file_formats import PICTURES, refuse_picture, refuse_untranslated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -168,6 +169,63 @@ def curves(
         folder.configuration()  # raises an error for a folder that is no run
         metrics[run.name] = folder.metrics()
     _save(draw_curves(metrics), out)
+
+
+@app.command()
+def slides(
+    run: option.Run,
+    text: Annotated[str, option.Text(metavar="TEXT", help="A sentence.")],
+    out: Annotated[Path, Option(metavar="FOLDER", help="The folder of the slides.")],
+    source_language: option.SourceLanguage = None,
+    target_language: option.TargetLanguage = None,
+    overwrite: option.Overwrite = False,
+) -> None:
+    """Make slides about a translation: attention, queries and keys, masks, positions, heads, beam search, training.
+
+    `index.html` shows them full screen (16:9), each with a question, and its answer at the next key; a browser prints
+    it as PDF. Each slide is also an `.svg`, whose texts stay texts, for another presentation.
+
+    **Examples**
+
+        translucid draw slides runs/demo "I like soccer" --out slides
+    """
+    from translucid.ground.atomic import export_folder
+    from translucid.inspection.rendering.slides import MARKER, save_slides, slides_of
+    from translucid.runs.run_folder import RunFolder
+
+    refuse_picture(out / "slides.svg")
+    if configuration_of(run).model.reads != "text":
+        raise UserError("is no translator", file=run, fix="Slides are about translations.")
+    translator = translator_of(run, (source_language, target_language), engine="torch")
+    pieces = translator.translate(text).inspected
+    refuse_untranslated(pieces)
+    trace = translator.inspector.trace(text, 4)
+    with export_folder(out, overwrite, *MARKER) as folder:
+        count = save_slides(slides_of(pieces[0], trace, RunFolder(run).metrics()), folder)
+    Console().print(f"{count} slides: open {out / MARKER[0]}", soft_wrap=True)
+
+
+@app.command()
+def caption(
+    file: Annotated[Path, Argument(metavar="FILE", help="A figure: .png, .svg or .pdf.")],
+    as_format: Annotated[
+        CaptionFormat,
+        Option("--format", help="The figure with its caption for LaTeX or Markdown, or the caption alone."),
+    ] = "latex",
+) -> None:
+    """Print the caption of a saved figure: its run, the version that trained the run, and the command that draws it.
+
+    All figures that commands save carry a caption as metadata, and so do SVG files of the page of `serve`.
+
+    **Examples**
+
+        translucid draw caption heads.pdf
+
+        translucid draw caption heads.svg --format markdown
+    """
+    from translucid.inspection.rendering.captions import formatted, read_caption
+
+    print(formatted(file, read_caption(file), as_format))
 
 
 def _save(figure: Figure, out: Path) -> None:

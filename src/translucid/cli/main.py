@@ -27,6 +27,7 @@ from translucid.cli.renamed import current_command, option_names, refused_option
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
+from translucid.inspection.rendering.captions import captioned
 from translucid.kernels.devices import configure_process, is_memory_full
 from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
 from translucid.models.kinds import Extension, Task, extensions, installed_tasks, resolved, tasks
@@ -119,11 +120,17 @@ def _flatten_groups(command: Callable[..., None]) -> Callable[..., None]:
             # Keywords, as Typer passes them, need no order: required options may follow others.
             parameters.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
 
+    context_name = next((name for name, hint in hints.items() if hint is typer.Context), "")
+    if not context_name:
+        parameters.append(Parameter("_context", Parameter.KEYWORD_ONLY, annotation=typer.Context))
+
     @wraps(command)
     def call(**values: Any) -> None:
+        context = values[context_name] if context_name else values.pop("_context")
         for name, group in groups.items():
             values[name] = group(**{field: values.pop(field) for field in group._fields})
-        command(**values)
+        with captioned(values.get("runs", values.get("run")), context.obj):
+            command(**values)
 
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {}  # else Typer would also read those of the command

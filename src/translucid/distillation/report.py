@@ -42,7 +42,7 @@ from translucid.evaluation.metrics import Criterion
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console, progress_bar, table_of
 from translucid.ground.errors import UserError
-from translucid.inspection.plots import new_figure, save_figure
+from translucid.inspection.plots import SERIES, new_figure, save_figure
 from translucid.kernels.machine import cores, instruction_set, processor
 from translucid.models.protocol import SequenceModel
 from translucid.runs.run_folder import DISTILLATION, RunFolder
@@ -691,7 +691,7 @@ def draw_report(measurements: Measurements, front: Sequence[Measured]) -> Figure
     axes.step(times, scores, where="post", color="gray", linewidth=1, zorder=1)
     colors: dict[str, str] = {}
     for system in measurements.systems:
-        color = colors.setdefault(system.name, f"C{len(colors)}")
+        color = colors.setdefault(system.name, SERIES[len(colors) % len(SERIES)])
         face = color if system in front else "none"
         axes.plot(
             system.milliseconds,

@@ -11,6 +11,7 @@ import io
 import logging
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
@@ -37,13 +38,15 @@ from translucid.decoding.maps import chosen_maps
 from translucid.decoding.trace import BeamTrace
 from translucid.evaluation.confidence import Bin
 from translucid.ground.atomic import write_output
+from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.head_importance import HeadImportance, HeadReport
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.lens import Lens
 from translucid.inspection.patching import Patching, column_names, percents, summary
-from translucid.inspection.words import WordMap
+from translucid.inspection.rendering.captions import current_caption, described
+from translucid.inspection.words import WordMap, is_right_to_left
 
 __all__ = [
     "draw_attention",
@@ -142,6 +145,8 @@ def _squares(axes: Axes, words: WordMap, size: int) -> Any:
     axes.set_yticks(np.arange(1, len(words.target)) - 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=0.8)
     axes.tick_params(which="minor", length=0)
+    if is_right_to_left(words.source):
+        axes.invert_xaxis()
     _gray_context(axes, words)
     return squares
 
@@ -310,6 +315,8 @@ def draw_patching(patching: Patching) -> Figure:
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.set_xlim(-0.5, columns - 0.5)  # all parts have squares of the same width
+        if is_right_to_left(part.words):
+            axes.invert_xaxis()
         axes.set_frame_on(False)
         axes.set_title(f"{part.kind}: % of the difference carried", fontsize=8, loc="left")
         for row, texts in enumerate(percents(part)):
@@ -356,12 +363,25 @@ def _draw_importance(axes: Axes, rows: Sequence[Sequence[float]], attentions: Se
     axes.figure.colorbar(squares, ax=axes)
 
 
+# Matplotlib warns of each glyph that no font has, each time that it draws it; `save_figure` says it once.
+warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+
 _SCRIPTS = ("CJK", "Arabic", "Hebrew", "Devanagari", "Thai", "Bengali", "Tamil", "Georgian", "Armenian", "Ethiopic")
 """Parts of the names of fonts for other scripts."""
 
 
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""The colors of lines, which people with any color vision can tell apart (Okabe and Ito 2008)."""
+
+
 class ShownFigure(Figure):
     """A figure that shows itself in a notebook, whatever backend Matplotlib has there."""
+
+    def add_subplot(self, *args: Any, **kwargs: Any) -> Axes:
+        """Add axes whose lines have our colors."""
+        axes: Axes = super().add_subplot(*args, **kwargs)
+        axes.set_prop_cycle(color=SERIES)
+        return axes
 
     def _repr_png_(self) -> bytes:
         return rendered(self, "png", dpi=90)
@@ -374,8 +394,14 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
+def save_figure(figure: Figure, file: Path, dpi: int = 144, caption: str | None = None) -> None:
     """Write a figure as .png, .svg or .pdf.
+
+    Args:
+        figure: the figure.
+        file: the file.
+        dpi: the resolution of a .png.
+        caption: a text that the file carries as metadata; by default the run and the command that saves the figure.
 
     Raises:
         UserError: the file has another ending.
@@ -383,33 +409,52 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
     kind = file.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
         raise UserError("is no kind of picture that can be drawn", file=file, fix="End it in .png, .svg or .pdf.")
-    write_output(file, rendered(figure, kind, dpi))
+    if kind != "svg" and (characters := _without_font(figure)):
+        what = f"no installed font has {characters}, which {file.name} shows as boxes"
+        Console(stderr=True).print(f"{what}: install one, such as fonts-noto-cjk, or save .svg", soft_wrap=True)
+    write_output(file, rendered(figure, kind, dpi, current_caption() if caption is None else caption))
+
+
+def _without_font(figure: Figure) -> str:
+    """Return the characters of a figure that no installed font has."""
+    fonts = [font_manager.get_font(font_manager.findfont(name)) for name in _fonts()]
+    characters = {
+        character for text in figure.findobj(Text) for character in text.get_text() if character.isprintable()
+    }
+    return "".join(sorted(c for c in characters if not any(font.get_char_index(ord(c)) for font in fonts)))
 
 
 def _widen_for_titles(figure: Figure) -> bool:
-    """Widen a figure whose titles are cut off, because the layout fits heights only; return whether any were."""
+    """Widen a figure whose titles are cut off, because the layout fits heights only; return whether any were.
+
+    Titles that words across push out at the top, after the layout, need only another layout.
+    """
     figure.draw_without_rendering()  # determines the positions of titles
     titles = list(figure.texts)
     for axes in figure.axes:
         titles += [axes.title, axes.xaxis.label]
-    excess = 0.0
+    excess, is_too_high = 0.0, False
     for title in titles:
         if title.get_text():
             box = title.get_window_extent()
             excess = max(excess, -box.x0, box.x1 - figure.bbox.width)
+            is_too_high |= box.y1 > figure.bbox.height
     if excess > 0:
         # Titles are centered, so that both sides need the same room; 4 points (of 1/72 inch) stay free on each.
         figure.set_figwidth(figure.get_figwidth() + 2 * excess / figure.dpi + 8 / 72)
-    return excess > 0
+    return excess > 0 or is_too_high
 
 
-def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
-    """Return the bytes of a figure as `png`, `svg` or `pdf`."""
-    # Matplotlib warns of each glyph that no font has; the box that it draws in its place is enough.
+def rendered(figure: Figure, kind: str, dpi: int = 144, caption: str = "") -> bytes:
+    """Return the bytes of a figure as `png`, `svg` or `pdf`, with a caption as metadata."""
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     buffer = io.BytesIO()
     # Without dates and random names, so that the same figure always has the same bytes.
-    dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    metadata: dict[str, dict[str, Any]] = {
+        "png": {"Description": caption} if caption else {},
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None, "Subject": caption or None},
+    }
     fonts = _fonts()
     # Texts stay texts, which a drawing program can edit. Publishers reject fonts of type 3, which PDF files would have.
     with rc_context({"font.family": fonts, "svg.hashsalt": "translucid", "svg.fonttype": "none", "pdf.fonttype": 42}):
@@ -421,10 +466,11 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
         figure.dpi = dpi if kind == "png" else 72
         if not _widen_for_titles(figure):
             figure.set_layout_engine("none")  # the same layout would take half of the time again
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata[kind])
         figure.set_layout_engine(engine)
         figure.dpi = original_dpi
-    return buffer.getvalue()
+    content = buffer.getvalue()
+    return described(content.decode(), caption).encode() if kind == "svg" else content
 
 
 def _fonts() -> list[str]:
@@ -473,7 +519,9 @@ def draw_beam(trace: BeamTrace) -> Figure:
     axes.set_xticks(range(depth + 1))
     axes.spines[["top", "left", "right"]].set_visible(False)
     handles = [axes.plot([], [], color=colors[fate], label=fate)[0] for fate in ("kept", "ended", "dropped")]
-    axes.legend(handles=handles, loc="lower left", fontsize=7, ncols=3, frameon=False, labelcolor=colors["ink"])
+    figure.legend(
+        handles=handles, loc="outside lower left", fontsize=7, ncols=3, frameon=False, labelcolor=colors["ink"]
+    )
     return figure
 
 
@@ -589,7 +637,7 @@ def draw_ribbons(words: WordMap, log_probs: Sequence[float] = ()) -> Figure:
     """
     above, below = _intervals(words.source), _intervals(words.target)
     width = max(above[-1][1], below[-1][1]) + SPACE
-    above, below = _centered(above, width), _centered(below, width)
+    above, below = _centered(above, width, words.source), _centered(below, width, words.target)
     figure = new_figure(width, GAP + 0.9)
     axes = figure.subplots()
     axes.set(xlim=(0, width), ylim=(-0.45, GAP + 0.45))
@@ -629,12 +677,15 @@ def bands(weights: Sequence[Sequence[float]], above: Sequence[Interval], below: 
         for source, weight in enumerate(row):
             if abs(weight) >= MIN_WEIGHT:
                 widths[target, source] = abs(weight) * unit / total
+    # From left to right at both ends, so that ribbons of the same word do not cross.
     at_target: dict[tuple[int, int], Interval] = {}
     for target, word in enumerate(below):
-        at_target |= _side_by_side(word, {pair: width for pair, width in widths.items() if pair[0] == target})
+        pairs = sorted((pair for pair in widths if pair[0] == target), key=lambda pair: above[pair[1]])
+        at_target |= _side_by_side(word, {pair: widths[pair] for pair in pairs})
     at_source: dict[tuple[int, int], Interval] = {}
     for source, word in enumerate(above):
-        at_source |= _side_by_side(word, {pair: width for pair, width in widths.items() if pair[1] == source})
+        pairs = sorted((pair for pair in widths if pair[1] == source), key=lambda pair: below[pair[0]])
+        at_source |= _side_by_side(word, {pair: widths[pair] for pair in pairs})
     return [(weights[t][s], at_source[t, s], at_target[t, s]) for t, s in widths]
 
 
@@ -668,9 +719,11 @@ def _intervals(words: Sequence[str]) -> list[Interval]:
     return intervals
 
 
-def _centered(line: Sequence[Interval], width: float) -> list[Interval]:
-    """Move a line to the middle of the figure."""
+def _centered(line: Sequence[Interval], width: float, words: Sequence[str]) -> list[Interval]:
+    """Move a line to the middle of the figure, and mirror it if its words are read from right to left."""
     shift = (width - SPACE - line[-1][1]) / 2
+    if is_right_to_left(words):
+        return [(width - end - shift, width - start - shift) for start, end in line]
     return [(start + shift, end + shift) for start, end in line]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from unicodedata import bidirectional
 
 from bitext.words import linked_words
 from translucid.data.tokenizing.pieces import SEPARATOR
@@ -18,6 +20,10 @@ BOUNDARY = "‖"
 """The symbol that is shown in place of the separator after a previous sentence."""
 MARKS = ".,;:!?…»”\"')]"
 """Marks that may follow a word of the translation directly."""
+
+
+_MARKUP = re.compile(r"</?s>|__?\w+__?")
+"""Special tokens, whose letters say nothing about the text."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,20 @@ def _context_spans(pieces: Sequence[str], opening: int, context: int) -> list[tu
 def _moved(spans: Iterable[tuple[str, int, int]], offset: int) -> list[tuple[str, int, int]]:
     """Return spans whose pieces are this many positions later."""
     return [(word, start + offset, end + offset) for word, start, end in spans]
+
+
+def is_right_to_left(words: Iterable[str]) -> bool:
+    """Return whether words are read from right to left: the first letter decides, as on our pages.
+
+    >>> is_right_to_left(["__ar__", "«مرحبا»", "</s>"]), is_right_to_left(["Hola", "مرحبا"])
+    (True, False)
+    """
+    for word in words:
+        if not _MARKUP.fullmatch(word):
+            for character in word:
+                if (direction := bidirectional(character)) in ("L", "R", "AL"):
+                    return direction != "L"
+    return False
 
 
 def word_position(words: Sequence[str], word: int | str) -> int:

@@ -409,10 +409,10 @@ class RunFolder:
             return "of another version"
 
     def commit(self) -> str | None:
-        """Return the commit of this package that trained the run at last, or None if it is not known."""
+        """Return the commit of this package that trained the run at last, its version, or None if neither is known."""
         try:
-            last = self.provenance_file.read_text(encoding="utf-8").splitlines()[-1]
-            return json.loads(last).get("commit")
+            last = json.loads(self.provenance_file.read_text(encoding="utf-8").splitlines()[-1])
+            return last.get("commit") or last.get("translucid")
         except (OSError, ValueError, LookupError, AttributeError):
             return None
 

@@ -219,5 +219,5 @@ def _enlarge(figure: Figure) -> None:
     figure.set_figheight(max(figure.get_figheight(), slope * figure.get_figwidth()))
     scale = min((WIDTH - 2 * MARGIN) / figure.get_figwidth(), (BOTTOM - TOP) / figure.get_figheight()) / 72
     for text in figure.findobj(Text):
-        size = text.get_fontsize()
+        size = float(text.get_fontsize())
         text.set_fontsize(min(max(size, SMALLEST / scale), MOST_ENLARGED * size))

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from io import TextIOWrapper
@@ -21,6 +21,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from translucid import __version__
+from translucid.cli.captions import caption_of
 from translucid.cli.environment import apply_environment, check_environment
 from translucid.cli.flags import flags_in_messages, with_flags, with_own_options
 from translucid.cli.renamed import current_command, option_names, refused_option
@@ -129,7 +130,7 @@ def _flatten_groups(command: Callable[..., None]) -> Callable[..., None]:
         context = values[context_name] if context_name else values.pop("_context")
         for name, group in groups.items():
             values[name] = group(**{field: values.pop(field) for field in group._fields})
-        with captioned(values.get("runs", values.get("run")), context.obj):
+        with captioned(partial(caption_of, values.get("runs", values.get("run")), context.obj)):
             command(**values)
 
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

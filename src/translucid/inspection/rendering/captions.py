@@ -7,8 +7,7 @@ PDF as its subject. `translucid draw caption` reads it again.
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape, unescape
@@ -40,10 +39,9 @@ _caption: ContextVar[Callable[[], str]] = ContextVar("caption", default=str)
 
 
 @contextmanager
-def captioned(runs: Path | Sequence[Path] | None, arguments: Sequence[str] | None) -> Iterator[None]:
-    """Give the figures that are saved in the block a caption: the runs, and the command with these arguments."""
-    several = [runs] if isinstance(runs, Path) else runs
-    token = _caption.set(lambda: caption_of(several or [], arguments or []))
+def captioned(caption: Callable[[], str]) -> Iterator[None]:
+    """Give the figures that are saved in the block a caption."""
+    token = _caption.set(caption)
     try:
         yield
     finally:
@@ -53,26 +51,6 @@ def captioned(runs: Path | Sequence[Path] | None, arguments: Sequence[str] | Non
 def current_caption() -> str:
     """Return the caption of the figures that the current command saves; empty if they are drawn in Python."""
     return _caption.get()()
-
-
-def caption_of(runs: Sequence[Path], arguments: Sequence[str]) -> str:
-    """Return the caption of a figure, which names neither the folders of the machine nor its user."""
-    from translucid.runs.run_folder import RunFolder
-
-    origins = []
-    for run in runs:
-        commit = re.sub("^([0-9a-f]{10})[0-9a-f]+", r"\1", RunFolder(run).commit() or "")
-        origins.append(f"{run.name}, Translucid {commit}" if commit else run.name)
-    words = [_without_folder(argument) for argument in arguments if argument != "--overwrite"]
-    command = shlex.join(["translucid", *words]).replace("'\"'\"'", r"'\''")  # as the page writes quotes
-    return "\n".join([*filter(None, ["; ".join(origins)]), command])
-
-
-def _without_folder(argument: str) -> str:
-    """Return the name of a file, if its absolute path was given."""
-    path = Path(argument)
-    is_file = path.is_absolute() and (path.exists() or path.suffix.lower() in PICTURES)
-    return path.name if is_file else argument
 
 
 def described(svg: str, caption: str) -> str:

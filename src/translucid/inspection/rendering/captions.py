@@ -115,12 +115,13 @@ def formatted(file: Path, caption: str, kind: CaptionFormat) -> str:
         return caption
     if kind == "markdown":
         return f"![{file.stem}]({file.name})\n\n{''.join(f'{origin}. ' for origin in origins)}`{command}`"
+    include = "includesvg" if file.suffix.lower() == ".svg" else "includegraphics"  # of the package svg
     source = "".join(f"{_latex(origin)}. " for origin in origins)
     return "\n".join(
         [
             r"\begin{figure}",
             r"  \centering",
-            rf"  \includegraphics[width=\linewidth]{{{file.name}}}",
+            rf"  \{include}[width=\linewidth]{{{file.name}}}",
             rf"  \caption{{{source}\texttt{{{_latex(command)}}}}}",
             rf"  \label{{fig:{file.stem}}}",
             r"\end{figure}",

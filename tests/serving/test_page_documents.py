@@ -223,6 +223,13 @@ def test_search_and_replace_shows_what_changes_and_can_be_undone(page):
     page.get_by_label("The source contains").fill("sing")
     page.get_by_role("button", name="List these segments").click()
     expect(page.locator("#segment-range")).to_have_text("1 to 2 of 2")
+    expect(areas.first).to_be_focused()
+    page.keyboard.press("Alt+l")
+    expect(page.get_by_label("Segments to show")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(areas.first).to_be_focused()
+    page.keyboard.press("Control+s")
+    expect(page.locator("#unaccepted-dialog")).to_be_visible()
 
 
 def test_a_second_tab_and_a_reload_follow_and_time_is_counted(page):

@@ -121,7 +121,8 @@ export async function acceptTexts(id, texts, choice = {}) {
     const response = await editor.request(`${id}/accept`, "POST", { ...choice, texts: some, rest });
     if (editor.getDocument()?.id !== id) break;
     removeAcceptedDrafts(some, response.problems);
-    for (const [number, problem] of Object.entries(response.problems)) problems.set(Number(number), translatedError(problem));
+    for (const [number, problem] of Object.entries(response.problems))
+      problems.set(Number(number), translatedError(problem));
     numbers.push(...response.numbers);
   }
   if (editor.getDocument()?.id === id) {

@@ -72,6 +72,7 @@ const editor = {
   moveFocus,
   moveDown,
   hintsShown: () => hintsShown,
+  returnToPlace: () => returnToPlace(openDocument.id),
 };
 let selectedModel; // a function that returns the model and the languages
 /** @type {any} */
@@ -421,7 +422,7 @@ function turnPage(step) {
 // Go to the segment that had the focus last, such as before a reload.
 async function returnToPlace(id) {
   const number = readPlace(id);
-  if (number && number < openDocument.segments) await showSegment(number);
+  if (number !== null && number < openDocument.segments) await showSegment(number);
 }
 
 // Go to the segment of a number, and show a message at it.
@@ -455,8 +456,9 @@ function renderPage(isOtherPage) {
   );
   for (const textarea of $("segments").querySelectorAll("textarea")) fitHeight(textarea);
   renderPageNavigation();
+  if (!focusedNumber) return;
   const textarea = itemOf({ number: focusedNumber })?.querySelector("textarea");
-  if (!textarea) return;
+  if (!textarea) return focusEnd(1); // it is not in the list any more
   textarea.focus();
   if (!isOtherPage) textarea.setSelectionRange(cursor, cursor);
 }
@@ -674,7 +676,9 @@ function onMemoryChanged() {
   memoryChanges += 1;
   clearHints();
   const focused = document.activeElement;
-  if (focused && isTextarea(focused) && $("segments").contains(focused)) translateAgain(focused);
+  if (!focused || !isTextarea(focused) || !$("segments").contains(focused)) return;
+  showHintsFor(focused);
+  translateAgain(focused);
 }
 
 // Translate a segment again, if the memory has changed since its last translation and the user has neither accepted nor edited it.

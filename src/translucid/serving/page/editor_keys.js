@@ -23,6 +23,8 @@ export const EDITOR_SHORTCUTS = [
   { keys: "Alt C", description: gettext("copy the source"), action: "copySource" },
   { keys: "Alt R", description: gettext("search and replace in all segments"), action: "openSearch" },
   { keys: "Alt W", description: gettext("look up the selected words in the memory"), action: "lookUp" },
+  { keys: "Alt L", description: gettext("go to the menus and tools; Esc returns to the segment"), action: "goToTools" },
+  { keys: "Ctrl S", description: gettext("download the document") },
   { keys: "Ctrl Z", description: gettext("undo the latest change, also an acceptance") },
   { keys: "Ctrl Shift Z", description: gettext("redo it") },
 ];
@@ -32,9 +34,17 @@ export function initEditorKeys(editor, tools) {
   $("segments").addEventListener("keydown", (event) => {
     if (event.target instanceof HTMLTextAreaElement && !event.isComposing) onTextKey(event, editor, tools);
   });
+  $("editor-tools").addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") editor.returnToPlace();
+  });
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || $("documents").hidden || !editor.getDocument()) return;
     if (document.querySelector("dialog[open]")) return;
+    if (keyWithCtrl(event) === "s") {
+      event.preventDefault();
+      $("document-download").click();
+      return;
+    }
     if (isUndoKey(event)) {
       const isRedo = event.shiftKey || event.key.toLowerCase() === "y";
       if (isForBrowser(event.target, isRedo, editor)) return;
@@ -58,7 +68,7 @@ function onTextKey(event, editor, tools) {
   const hasCtrl = event.ctrlKey || event.metaKey;
   if (key === "Enter" && !event.shiftKey && (hasCtrl || !entersLineBreaks(editor.segmentOf(textarea)))) {
     event.preventDefault();
-    editor.accept(textarea, hasCtrl ? tools.goToUnaccepted : editor.moveDown);
+    tools.afterInsertion(() => editor.accept(textarea, hasCtrl ? tools.goToUnaccepted : editor.moveDown));
   } else if (key === "Escape") {
     editor.undo(textarea);
   } else if (key === "ArrowDown" && !hasSelection && isOnLastLine) {
@@ -68,9 +78,14 @@ function onTextKey(event, editor, tools) {
   }
 }
 
-function isUndoKey({ key, ctrlKey, metaKey, altKey, shiftKey }) {
-  const letter = key.toLowerCase();
-  return (ctrlKey || metaKey) && !altKey && (letter === "z" || (letter === "y" && !shiftKey));
+// Return the key that is pressed with Ctrl, and perhaps Shift, or "".
+function keyWithCtrl({ key, ctrlKey, metaKey, altKey }) {
+  return (ctrlKey || metaKey) && !altKey ? key.toLowerCase() : "";
+}
+
+function isUndoKey(event) {
+  const key = keyWithCtrl(event);
+  return key === "z" || (key === "y" && !event.shiftKey);
 }
 
 // Return whether the browser undoes or redoes what was typed in a text field.

@@ -13,6 +13,8 @@ import { addShortcutGroup } from "./shortcuts.js";
 
 const MOST_LINKS = 12; // numbers of segments in a notice
 let editor; // the functions of documents.js
+let insertion = Promise.resolve(); // the latest one, which may wait for the hints
+let isInserting = false;
 
 // Set up; return the tools. `documentEditor` has the functions
 //   getDocument(), request(path, method, fields), readDrafts(), showProblem(error or null)
@@ -27,8 +29,10 @@ export function initTools(documentEditor) {
   addShortcutGroup(gettext("In the document editor"), EDITOR_SHORTCUTS);
   const tools = {
     goToUnaccepted,
-    insertMatch,
-    insertTerm,
+    goToTools: () => $("segment-filter").focus(),
+    insertMatch: (textarea) => insertLater(insertMatch, textarea),
+    insertTerm: (textarea) => insertLater(insertTerm, textarea),
+    afterInsertion,
     copySource,
     chooseSense,
     undoStep,
@@ -206,8 +210,23 @@ function showUnreachable() {
   showNotice(gettext("The server does not respond. Try again."));
 }
 
-async function insertMatch(textarea) {
+function insertLater(insert, textarea) {
   if (!textarea) return;
+  isInserting = true;
+  insertion = insertion.then(() => insert(textarea));
+  const latest = insertion;
+  latest.finally(() => {
+    if (latest === insertion) isInserting = false;
+  });
+}
+
+// Call a function at once, or after the insertion that waits for the hints.
+function afterInsertion(action) {
+  if (isInserting) insertion.then(action);
+  else action();
+}
+
+async function insertMatch(textarea) {
   await editor.hintsShown();
   const button = textarea.closest("li").querySelector(".hints .match");
   if (button) button.click();
@@ -216,7 +235,6 @@ async function insertMatch(textarea) {
 
 // Insert the first term of the segment that its translation lacks.
 async function insertTerm(textarea) {
-  if (!textarea) return;
   await editor.hintsShown();
   const buttons = [...textarea.closest("li").querySelectorAll(".hints .term")];
   const text = textarea.value.toLowerCase();

@@ -33,6 +33,7 @@ export function openReview(documentEditor, tools) {
   status.textContent = "";
   lines.replaceChildren();
   dialog.showModal();
+  links[0].link.focus();
 }
 
 function createReviewDialog() {

@@ -88,7 +88,7 @@ function removeEdits(id) {
   writeDrafts(id, {});
   writeEditingLog(id, {});
   writeHistory(id, { done: [], undone: [] });
-  writePlace(id, 0);
+  writePlace(id, null);
 }
 
 // Return the history of a document in this tab.
@@ -102,14 +102,14 @@ export function writeHistory(id, history) {
   writeStorage(HISTORY_KEY_PREFIX + id, history, isEmpty, sessionStorage);
 }
 
-// Return the number of the segment that had the focus last in a document.
+// Return the number of the segment that had the focus last in a document, or null.
 export function readPlace(id) {
-  return readStorage(PLACE_KEY_PREFIX + id, 0);
+  return readStorage(PLACE_KEY_PREFIX + id, null);
 }
 
 // Store the number of the segment that has the focus in a document.
 export function writePlace(id, number) {
-  writeStorage(PLACE_KEY_PREFIX + id, number, !number);
+  writeStorage(PLACE_KEY_PREFIX + id, number, number === null);
 }
 
 // Return the log of a document, by segment number.

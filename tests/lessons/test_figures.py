@@ -481,7 +481,7 @@ def test_circuit(lesson, models):
         without = logit()
     details = page.locator(".graph-view .details")
     page.get_by_role("button", name="Switch it off here").click()
-    assert f"the logit changes from {nearly(logit(), 2)} to {nearly(without, 2)}" in details.inner_text()
+    assert f"The logit changes from {nearly(logit(), 2)} to {nearly(without, 2)}" in details.inner_text()
     page.get_by_role("button", name="Switch it off everywhere").click()
     assert f"With {name} off everywhere" in details.inner_text()
 

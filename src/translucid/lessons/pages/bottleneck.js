@@ -113,11 +113,7 @@ function bleuChart(rows, trained, sentenceLength, width) {
       width: right - xOf(trained),
       height: yOf(0) - yOf(100),
     }),
-    svg(
-      "text",
-      { class: "muted", x: right - 6, y: yOf(100) + 14, "text-anchor": "end" },
-      gettext("longer than in training"),
-    ),
+    svg("text", { class: "muted", x: right - 6, y: yOf(42), "text-anchor": "end" }, gettext("longer than in training")),
     svg("line", { class: "current", x1: sentenceX, x2: sentenceX, y1: yOf(100), y2: yOf(0) }),
   );
   for (const [field, className, label, title] of [

@@ -131,7 +131,7 @@ function scoreTable(scores, names) {
 // exponent, logDimensions: what the reader has chosen
 function slopeChart(slopes, exponent, logDimensions, width) {
   const [height, marginLeft] = [190, 40];
-  const xOf = (log) => marginLeft + (log / MAX_LOG_DIMENSIONS) * (width - marginLeft - 96);
+  const xOf = (log) => marginLeft + (log / MAX_LOG_DIMENSIONS) * (width - marginLeft - 110);
   const yOf = (slope) => 10 + (1 - slope / MAX_SLOPE) * (height - 46);
   const right = xOf(MAX_LOG_DIMENSIONS);
   const drawing = svg("svg", {

@@ -57,6 +57,11 @@ def test_new_pieces_come_behind_the_others_and_begin_as_the_mean_of_all_but_spec
     for name in ("source_embedding.tokens.weight", "output.bias"):
         torch.testing.assert_close(trained[name][: before.source_size], initial[name], rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(trained[name][row], initial[name][len(SPECIAL) :].mean(0), rtol=1e-4, atol=1e-6)
+    # With equal embeddings, the model would learn no difference between the two tokens of formality.
+    embeddings = trained["source_embedding.tokens.weight"]
+    formal, informal = (embeddings[after.source_id(token)] for token in TOKENS)
+    torch.testing.assert_close((formal + informal) / 2, embeddings[row], rtol=1e-4, atol=1e-6)
+    assert float((formal - informal).norm()) == pytest.approx(float(embeddings.norm(dim=1).mean()), rel=0.1)
 
 
 @pytest.mark.parametrize(("settings", "kept_step"), [([], 0), (["data.placeholders=0.5"], 2)])

@@ -13,7 +13,7 @@ language model of the source language.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -23,7 +23,7 @@ from translucid.data.filtering import Filter, Skipped, keep
 from translucid.data.tokenizing.extending import parts_of_new, with_language, with_reserved, with_tag, with_words
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
+from translucid.ground.special import FORMALITY, SPECIAL
 from translucid.models.kinds import options_of_kind
 from translucid.models.model_shape import ModelShape
 from translucid.runs.corpus_files import Corpora
@@ -122,6 +122,8 @@ def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
     if base_tokenizer.fingerprint != tokenizer.fingerprint:
         language_pieces = run.configuration().data.tokenizer.languages.values()
         _extend(tensors, weights, *parts_of_new(base_tokenizer, tokenizer, language_pieces))
+        if tokenizer.has_formality and not base_tokenizer.has_formality:
+            _separate(tensors, [tokenizer.source_id(token) for token in FORMALITY.values()])
     load_weights(model, tensors, run.model_file)
 
 
@@ -149,6 +151,23 @@ def _extend(
             pieces = range(len(SPECIAL), len(tensor))
             means = [tensor[ids or pieces].mean(0) for ids in parts]
             tensors[name] = torch.cat([tensor, torch.stack(means)])
+
+
+def _separate(tensors: dict[str, Tensor], ids: Sequence[int]) -> None:
+    """Move the embeddings of two new source tokens apart, each by half the mean norm of an embedding.
+
+    With equal embeddings, hundreds of updates teach the model hardly any difference between them.
+    """
+    import torch
+
+    for name in tensors:
+        if name.startswith("source_embedding.") and name.endswith("tokens.weight"):
+            rows = tensors[name].clone()
+            direction = torch.randn(rows.size(1), generator=torch.Generator().manual_seed(1)).to(rows)
+            step = direction * (rows.norm(dim=1).mean() / direction.norm() / 2)
+            for number, sign in zip(ids, (1, -1), strict=True):
+                rows[number] += sign * step
+            tensors[name] = rows
 
 
 class Pretrained(NamedTuple):

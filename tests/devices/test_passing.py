@@ -41,7 +41,8 @@ def save_tuning(out):
     out.mkdir()
     tokenizer = SimpleNamespace(target_word_starts=lambda: [True], target_opening=[])
     folder = SimpleNamespace(path=out)
-    tuning = SimpleNamespace(folder=folder, configuration=resolve(), model=None, tokenizer=tokenizer)
+    fields = {"configuration": resolve(), "model": None, "tokenizer": tokenizer}
+    tuning = SimpleNamespace(folder=folder, on_gpu=False, **fields)
     Tuning.save(tuning, SimpleNamespace(is_meaningful=True, tuned=Tuned()), 1.0, None)
 
 

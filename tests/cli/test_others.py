@@ -365,7 +365,15 @@ def test_tune_has_the_defaults_of_the_end_of_a_training(call, tuning_calls, tmp_
     (tmp_path / "config.yaml").touch()
     tune_trained(trained, Console(quiet=True))
     assert call("tune", "speed", tmp_path).code == 2
-    usual = {"train": None, "valid": None, "allow": 0.2, "shortlists": False, "pairs": 50_000, "sentences": 1000}
+    usual = {
+        "device": "cpu",
+        "train": None,
+        "valid": None,
+        "allow": 0.2,
+        "shortlists": False,
+        "pairs": 50_000,
+        "sentences": 1000,
+    }
     assert tuning_calls == [{"run": tmp_path, "source": None, "target": None} | usual] * 2
 
 
@@ -374,7 +382,7 @@ def test_tune_passes_its_options_on(call, tuning_calls, tmp_path):
     files = ["--train", "a.tsv", "--train", "b.en", "--train", "b.de", "--valid", "c.tsv"]
     call("tune", "shortlists", tmp_path, *files, "--allow", "0.5", "--pairs", "7", "--sentences", "9")
     expected = {"train": ["a.tsv", "b.{en,de}"], "valid": ["c.tsv"], "allow": 0.5}
-    expected |= {"source": None, "target": None}
+    expected |= {"source": None, "target": None, "device": "cpu"}
     assert tuning_calls == [{"run": tmp_path, **expected, "shortlists": True, "pairs": 7, "sentences": 9}]
 
 

@@ -333,8 +333,10 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         ],
         "/caption/picture": [contrast | {"file", "api_key", "model", "caption", "view", "layer", "head", "method"}],
         "/frontend/key": [{"api_key"}] * 3,
-        "/documents/{key}/segments/{number}/translate": [{"api_key"}] * 3,
+        "/documents/{key}/segments/{number}/translate": [{"senses", "api_key"}] * 3,
         "/documents/{key}/accept": [{"texts", "rest", "doubtful", "api_key"}] * 3,
+        "/documents/{key}/withdraw": [{"numbers", "api_key"}] * 3,
+        "/documents/{key}/review": [{"file", "api_key"}],
         "/documents": [{"file", "source", "target", "model", "formality", "api_key"}],
         "/v2/translate": [
             {

@@ -379,8 +379,8 @@ def test_the_described_limits_are_those_of_the_server(serve_for_all, run, captio
 
 
 def test_every_described_request_has_an_example_that_the_server_answers(client):
-    """Without the models of other routes, a memory or a dictionary of features, the server says that it has none."""
-    refused = {"/suggest", "/memory/entry", "/memory/find", "/memory/remove", "/classify", "/generate"}
+    """Without what a route needs (other models, a memory, a dictionary, `--share-models`), the server says so."""
+    refused = {"/weights", "/suggest", "/memory/entry", "/memory/find", "/memory/remove", "/classify", "/generate"}
     refused |= {"/features", "/features/card", "/features/steer", "/graph", "/graph/ablate", "/graph/score"}
     for path, operations in client.get("/spec").json()["paths"].items():
         for method, operation in operations.items():

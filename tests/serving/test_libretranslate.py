@@ -370,7 +370,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         *("/languages", "/health", "/frontend/settings", "/models", "/examples", "/download_file/{key}"),
         *("/live", "/live/{session}"),
         *("/documents/{key}", "/documents/{key}/result", "/documents/{key}/segments"),
-        "/documents/{key}/segments/{number}/hints",
+        *("/documents/{key}/segments/{number}/hints", "/documents/{key}/review"),
         *("/v2/languages", "/v2/usage", "/v2/glossary-language-pairs", "/v2/glossaries"),
         *("/v2/glossaries/{glossary_id}", "/v2/glossaries/{glossary_id}/entries"),
         *("/v3/glossaries", "/v3/glossaries/{glossary_id}", "/v3/glossaries/{glossary_id}/entries"),

@@ -12,6 +12,7 @@ from translucid.captions.image_cases import image_case
 from translucid.captions.image_encoder import ImageEncoder
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import contrast, explain, faithfulness, part_count, random_faithfulness
+from translucid.runs.run_folder import RunFolder
 from translucid.serving.catalog import load
 from translucid.serving.server_options import ServerOptions
 
@@ -159,7 +160,7 @@ def test_caption_requests_are_counted(serve, captioner_run, scene):
 def test_translators_and_captioners_beside_each_other(serve, run, captioner_run, scene):
     client = serve(str(run), str(captioner_run), str(captioner_run))
     assert client.get("/models").json() == [
-        {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]},
+        {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"], "commit": RunFolder(run).commit()},
         {"name": "eyes", "reads": "images"},
         {"name": "eyes 2", "reads": "images"},
     ]

@@ -179,10 +179,8 @@ def test_invalid_picture_requests_are_refused(client):
 
 def test_two_models_of_one_folder_have_two_names(serve, run):
     client = serve(str(run), f"en-fr={run}")
-    assert client.get("/models").json() == [
-        {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]},
-        {"name": "tiny 2", "reads": "text", "sources": ["en"], "targets": ["fr"]},
-    ]
+    rows = [(row["name"], row["sources"], row["targets"]) for row in client.get("/models").json()]
+    assert rows == [("tiny", ["en"], ["es"]), ("tiny 2", ["en"], ["fr"])]
     assert look(client, q="I sing", target="fr").json()["model"] == "tiny 2"
 
 

@@ -25,6 +25,7 @@ EXEMPT = {
     "translucid/interop/huggingface_export.py": "the card of an exported model names the command that wrote it",
     "translucid/serving/learning.py": "the command that it starts",
     "translucid/serving/mcp_server.py": "for whoever starts the server",
+    "translucid/serving/routes/inspection.py": "for whoever starts the server",
     "translucid/serving/edge/middleware.py": "for whoever starts the server, whose answers the command line never sees",
 }
 """Files outside `cli/` whose strings may name flags of ours."""

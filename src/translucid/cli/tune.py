@@ -47,7 +47,7 @@ def speed(
     run: option.Run,
     *,
     trials: Trials,
-    device: Annotated[str, Option(help="cpu, or a GPU such as cuda.")] = "cpu",
+    device: option.Device = "cpu",
     languages: option.Languages,
 ) -> None:
     """Find the fastest way to translate on this machine.

@@ -19,7 +19,7 @@ from uvicorn.lifespan.off import LifespanOff
 
 from tests.probes.forked import forked
 from translucid.cli import main
-from translucid.cli.serve import Limits
+from translucid.cli.serve import Access, Address, Limits, Logs, _server_options
 from translucid.serving import catalog
 from translucid.serving.catalog import load
 from translucid.serving.edge.connections import Listening
@@ -197,3 +197,20 @@ def test_a_rate_limit_is_per_minute_per_day_or_both():
 
 def test_every_option_has_its_default_in_one_place():
     assert ServerOptions().quota == Quota()
+
+
+@pytest.mark.parametrize(
+    ("address", "access", "is_shared"),
+    [
+        ({}, {}, True),
+        ({"host": "0.0.0.0"}, {}, False),
+        ({"host": "0.0.0.0"}, {"share_models": True}, True),
+        ({"url_prefix": "/translate"}, {}, False),
+        ({}, {"hosts": "translate.example.org"}, False),
+        ({}, {"proxies": "127.0.0.1"}, False),
+        ({}, {"proxies": "127.0.0.1", "share_models": True}, True),
+    ],
+)
+def test_models_are_shared_with_this_machine_or_if_it_is_asked_for(address, access, is_shared):
+    options = _server_options(Address(**address), Access(**access), Limits(), Logs())
+    assert options.share_models is is_shared

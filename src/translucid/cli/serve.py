@@ -90,7 +90,7 @@ class Access(NamedTuple):
         bool,
         Option(
             "--share-models",
-            help="Let browsers load the weights of models, for the figure Pass; the default if --host is this machine.",
+            help="Let browsers load the weights of models, for the figure Pass; the default for you alone.",
         ),
     ] = False
 
@@ -241,6 +241,10 @@ def _server_options(address: Address, access: Access, limits: Limits, logs: Logs
     quota = limits.quota()
     # A server that listens to a network is meant to be used by others.
     default = () if is_loopback(address.host) else (ANY,)
+    # Behind a proxy, a server on this machine is for others, too; it then has names, proxies, keys or a prefix.
+    is_private = is_loopback(address.host) and not (
+        access.hosts or access.origins or access.proxies or access.api_keys or address.url_prefix
+    )
     return ServerOptions(
         **settings,
         quota=quota,
@@ -250,7 +254,7 @@ def _server_options(address: Address, access: Access, limits: Limits, logs: Logs
         hosts=_names("--hosts", access.hosts.lower(), default),
         origins=_names("--origins", access.origins, default),
         url_prefix=address.url_prefix,
-        share_models=access.share_models or is_loopback(address.host),
+        share_models=access.share_models or is_private,
     )
 
 

@@ -121,6 +121,7 @@ def test_a_tree_on_a_phone_starts_at_its_root_and_unknown_characters_are_named(p
 
 def test_equation_code_picture_and_controls_of_a_lesson_are_two_clicks_away(page):
     page.get_by_role("link", name="sixteen lessons").click()
+    expect(page.get_by_role("link", name="Queries, keys and values")).to_be_visible()
     assert Axe().run(page).response["violations"] == []
     page.get_by_role("link", name="Queries, keys and values").click()
     for part in ("math", "pre", "#figure .memory", "#figure input[type=range]"):

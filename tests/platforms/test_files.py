@@ -20,7 +20,7 @@ from translucid.jobs.output import FileOutput, PartRecord
 from translucid.jobs.windows import Place
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, staged
-from translucid.serving.documents import JobFiles
+from translucid.serving.job_files import JobFiles
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux says which files are open")
 

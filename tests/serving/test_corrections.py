@@ -14,7 +14,7 @@ from bitext.documents.tagged_text import Mark, Side, TaggedText
 from tests.growth import assert_linear_seconds
 from translucid.api.translator import Translator
 from translucid.serving import documents
-from translucid.serving.documents import JobFiles
+from translucid.serving.job_files import JobFiles
 from translucid.serving.routes import editing
 
 from .test_documents import finished_job, send, wait_until

@@ -13,8 +13,9 @@ import pytest
 
 from translucid.api.translator import Translator
 from translucid.serving import app as application
-from translucid.serving import documents, texts
-from translucid.serving.documents import DocumentJobs, Job, JobFiles, disposition
+from translucid.serving import documents, job_files, texts
+from translucid.serving.documents import DocumentJobs, Job, disposition
+from translucid.serving.job_files import JobFiles
 
 LANGUAGES = {"source": "en", "target": "es"}
 
@@ -123,7 +124,7 @@ def test_the_time_for_a_document_is_limited(serve, release):
 
 
 def test_long_segments_come_a_few_at_a_time(client, monkeypatch):
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 110)  # sources, translations and other texts of a row count
+    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 110)  # sources, translations and other texts of a row count
     job = finished_job(client, send(client, b"I like soccer.\n" * 5).json())
     rows = client.get(f"/documents/{job['id']}/segments").json()
     assert [row["number"] for row in rows] == [0, 1]

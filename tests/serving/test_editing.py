@@ -10,7 +10,7 @@ from bitext.documents.tagged_text import Mark, TaggedText
 from bitext.pair import Pair
 from bitext.review.review_file import read_review, written_review
 from translucid.api.translator import Translator
-from translucid.serving.documents import Counts, JobFiles, Row
+from translucid.serving.job_files import Counts, JobFiles, Row
 from translucid.serving.routes import editing
 
 from .test_documents import finished_job, send

@@ -7,9 +7,9 @@ import pytest
 
 from bitext.documents.document import Segment, Target
 from bitext.documents.tagged_text import Mark, Side, TaggedText
-from translucid.serving import documents
-from translucid.serving.documents import Counts, JobFiles, Row
+from translucid.serving import job_files
 from translucid.serving.edge.failures import GoneError
+from translucid.serving.job_files import Counts, JobFiles, Row
 
 
 class FullDisk(io.BytesIO):
@@ -115,17 +115,17 @@ def test_doubtful_segments_are_counted_and_returned_alone(files):
 
 
 def test_some_segments_from_a_number_on(files, monkeypatch):
-    assert documents.MOST_CHARACTERS == 200_000
+    assert job_files.MOST_CHARACTERS == 200_000
 
     def numbers(*arguments):
         return [row.number for row in files.rows(*arguments)]
 
     assert (numbers(0, 2), numbers(3, 9), numbers(2, 0), numbers(5, 2)) == ([0, 1], [3, 4], [], [])
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 21)
+    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 21)
     assert numbers(1) == [1, 2, 3, 4]
     # The place counts ("line 2"), the source, and the JSON of the marks ([]): 6 + 2 + 2, then 6 + 3 + 2.
     assert numbers(1, 4) == [1, 2, 3]
-    monkeypatch.setattr(documents, "MOST_CHARACTERS", 20)
+    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 20)
     assert numbers(1, 4) == [1, 2]
 
 

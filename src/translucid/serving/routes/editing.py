@@ -23,9 +23,10 @@ from bitext.documents.tag_projection import readable
 from bitext.errors import UserError
 from bitext.pair import Pair
 from translucid.serving.catalog import Served
-from translucid.serving.documents import DocumentJobs, Job, Row, needs_no_translation, served_for
+from translucid.serving.documents import DocumentJobs, Job, needs_no_translation, served_for
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.rendering import rendered
+from translucid.serving.job_files import Row
 from translucid.serving.memory import WrittenEntry
 from translucid.serving.requests import (
     Call,
@@ -63,12 +64,8 @@ class UploadDocumentFields(DocumentFields):
     formality: FormalityName = ""
 
 
-class SegmentsFields(Fields):
-    """Which segments to return. The id of a document is a secret, so that no key is needed."""
-
-    first: Annotated[int, Field(ge=0), WholeNumber] = 0
-    count: Annotated[int, Field(ge=0, le=MOST_ROWS), WholeNumber] = 100
-    doubtful: Annotated[int, Field(ge=0, le=1), WholeNumber] = Field(0, description="1: only segments to check")
+class DocumentQuery(Fields):
+    """Fields in the query for a document. Its id is a secret, so that no key is needed."""
 
     @classmethod
     async def values_of(cls, request: Request, context: RequestContext) -> dict[str, Any]:
@@ -79,6 +76,14 @@ class SegmentsFields(Fields):
     def client_of(cls, request: Request, values: dict[str, Any], context: RequestContext) -> str:
         """Return no client: that of the document counts."""
         return ""
+
+
+class SegmentsFields(DocumentQuery):
+    """Which segments to return."""
+
+    first: Annotated[int, Field(ge=0), WholeNumber] = 0
+    count: Annotated[int, Field(ge=0, le=MOST_ROWS), WholeNumber] = 100
+    doubtful: Annotated[int, Field(ge=0, le=1), WholeNumber] = Field(0, description="1: only segments to check")
 
 
 def _senses(senses: Any) -> dict[str, str]:

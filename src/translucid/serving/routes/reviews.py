@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
@@ -15,29 +15,20 @@ from bitext.documents.shown_tags import shown
 from bitext.pair import Pair
 from bitext.review.review import Review, corrected, review_of
 from bitext.review.review_file import read_review, written_review
-from translucid.serving.documents import DocumentJobs, Job, Row, disposition
+from translucid.serving.documents import DocumentJobs, Job, disposition
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.requests import Call, Choice, Fields, Handlers, RequestContext, RequestTask, UploadFields
-from translucid.serving.routes.editing import as_pair, parsed_job, remember
+from translucid.serving.job_files import Row
+from translucid.serving.requests import Call, Choice, Handlers, RequestTask, UploadFields
+from translucid.serving.routes.editing import DocumentQuery, as_pair, parsed_job, remember
 
 MOST_LINES = 100
 """The maximum number of problems, and of warnings, in an answer."""
 
 
-class ReviewFileFields(Fields):
-    """Which file to write. The id of a document is a secret, so that no key is needed."""
+class ReviewFileFields(DocumentQuery):
+    """Which file to write."""
 
     format: Annotated[Literal["docx", "xlf"], Choice] = "docx"
-
-    @classmethod
-    async def values_of(cls, request: Request, context: RequestContext) -> dict[str, Any]:
-        """Return the values in the query."""
-        return dict(request.query_params)
-
-    @classmethod
-    def client_of(cls, request: Request, values: dict[str, Any], context: RequestContext) -> str:
-        """Return no client: that of the document counts."""
-        return ""
 
 
 class UploadReviewFields(UploadFields):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -11,6 +13,7 @@ from functools import cache, partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -21,7 +24,6 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from translucid import __version__
-from translucid.cli.captions import caption_of
 from translucid.cli.environment import apply_environment, check_environment
 from translucid.cli.flags import flags_in_messages, with_flags, with_own_options
 from translucid.cli.renamed import current_command, option_names, refused_option
@@ -29,6 +31,7 @@ from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UPGRADING, UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.inspection.rendering.captions import captioned
+from translucid.inspection.rendering.file_formats import PICTURES
 from translucid.kernels.devices import configure_process, is_memory_full
 from translucid.kernels.machine import limit_threads_to_quota, wait_asleep
 from translucid.models.kinds import Extension, Task, extensions, installed_tasks, resolved, tasks
@@ -130,12 +133,35 @@ def _flatten_groups(command: Callable[..., None]) -> Callable[..., None]:
         context = values[context_name] if context_name else values.pop("_context")
         for name, group in groups.items():
             values[name] = group(**{field: values.pop(field) for field in group._fields})
-        with captioned(partial(caption_of, values.get("runs", values.get("run")), context.obj)):
+        with captioned(partial(_caption_of, values.get("runs", values.get("run")), context.obj)):
             command(**values)
 
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {}  # else Typer would also read those of the command
     return call
+
+
+def _caption_of(runs: Path | Sequence[Path] | None, arguments: Sequence[str] | None) -> str:
+    """Return the runs with the version that trained each, and the command with these arguments.
+
+    It names neither the folders of the machine nor its user.
+    """
+    from translucid.runs.run_folder import RunFolder
+
+    origins = []
+    for run in [runs] if isinstance(runs, Path) else runs or []:
+        commit = re.sub("^([0-9a-f]{10})[0-9a-f]+", r"\1", RunFolder(run).commit() or "")
+        origins.append(f"{run.name}, Translucid {commit}" if commit else run.name)
+    words = [_without_folder(argument) for argument in arguments or [] if argument != "--overwrite"]
+    command = shlex.join(["translucid", *words]).replace("'\"'\"'", r"'\''")  # as the page writes quotes
+    return "\n".join([*filter(None, ["; ".join(origins)]), command])
+
+
+def _without_folder(argument: str) -> str:
+    """Return the name of a file, if its absolute path was given."""
+    path = Path(argument)
+    is_file = path.is_absolute() and (path.exists() or path.suffix.lower() in PICTURES)
+    return path.name if is_file else argument
 
 
 def _options_of(group: Any) -> Iterator[Parameter]:

@@ -54,55 +54,47 @@ class OfficialTest(NamedTuple):
     """The published BLEU of each of `SYSTEMS`."""
 
 
-TESTS = {
-    "tatoeba-eng-spa": OfficialTest(
-        ("en", "es"), "official/tatoeba-test-v2021-08-07.eng-spa.tsv.gz", (53.8, 57.2, 53.8, 55.8, 56.2, 57.2)
-    ),
-    "flores200-eng-spa": OfficialTest(
-        ("en", "es"), "official/flores200.devtest.{eng_Latn,spa_Latn}.gz", (None, 28.5, 25.9, 27.7, 27.2, 28.5)
-    ),
-    "tico19-eng-spa": OfficialTest(("en", "es"), "tico19-test.{eng,spa}", (46.5, 53.0, 51.0, 53.9, None, 54.1)),
-    "tatoeba-eng-deu": OfficialTest(
-        ("en", "de"), "official/tatoeba-test-v2021-08-07.eng-deu.tsv.gz", (41.2, 44.7, 40.9, 44.0, 44.8, 44.8)
-    ),
-    "multi30k-2016-flickr-eng-deu": OfficialTest(
-        ("en", "de"), "multi30k-raw/test_2016_flickr.{en,de}.gz", (34.2, 36.3, 35.8, 37.1, 39.3, 39.7)
-    ),
-    "multi30k-2017-flickr-eng-deu": OfficialTest(
-        ("en", "de"), "multi30k-raw/test_2017_flickr.{en,de}.gz", (33.3, 35.8, 31.8, 36.2, 35.3, 39.5)
-    ),
-    "multi30k-2017-mscoco-eng-deu": OfficialTest(
-        ("en", "de"), "multi30k-raw/test_2017_mscoco.{en,de}.gz", (28.3, 30.6, None, 30.6, 32.3, 34.2)
-    ),
-    "multi30k-2018-flickr-eng-deu": OfficialTest(
-        ("en", "de"), "multi30k-raw/test_2018_flickr.{en,de}.gz", (28.9, 31.6, 31.5, 32.7, 34.2, 36.7)
-    ),
-    "multi30k-2016-flickr-eng-ces": OfficialTest(
-        ("en", "cs"), "multi30k-raw/test_2016_flickr.{en,cs}.gz", (32.4, 33.4, 24.4, 29.0, 30.4, 33.4)
-    ),
-    "multi30k-2018-flickr-eng-ces": OfficialTest(
-        ("en", "cs"), "multi30k-raw/test_2018_flickr.{en,cs}.gz", (32.2, 33.4, 25.0, 28.8, 30.8, 33.4)
-    ),
-    "tatoeba-eng-fra": OfficialTest(
-        ("en", "fr"), "official/tatoeba-test-v2021-08-07.eng-fra.tsv.gz", (51.7, 53.2, 48.6, 50.6, 51.2, 53.2)
-    ),
-    "flores200-eng-fra": OfficialTest(
-        ("en", "fr"), "official/flores200.devtest.{eng_Latn,fra_Latn}.gz", (None, 52.2, 45.1, 47.4, 47.5, 52.2)
-    ),
-    "tico19-eng-fra": OfficialTest(("en", "fr"), "tico19-test.{eng,fra}", (36.4, 40.6, 38.1, 40.1, None, 40.6)),
-    "multi30k-2016-flickr-eng-fra": OfficialTest(
-        ("en", "fr"), "multi30k-raw/test_2016_flickr.{en,fr}.gz", (48.9, 52.4, 47.8, 50.5, 51.2, 52.4)
-    ),
-    "multi30k-2017-flickr-eng-fra": OfficialTest(
-        ("en", "fr"), "multi30k-raw/test_2017_flickr.{en,fr}.gz", (49.1, 52.8, 45.9, 49.6, 51.1, 52.8)
-    ),
-    "multi30k-2017-mscoco-eng-fra": OfficialTest(
-        ("en", "fr"), "multi30k-raw/test_2017_mscoco.{en,fr}.gz", (51.4, 54.7, 48.7, 50.2, 52.3, 54.7)
-    ),
-    "multi30k-2018-flickr-eng-fra": OfficialTest(
-        ("en", "fr"), "multi30k-raw/test_2018_flickr.{en,fr}.gz", (41.9, 43.7, 39.2, 42.7, 44.2, 44.2)
-    ),
+CODES = {"ces": "cs", "deu": "de", "fra": "fr", "spa": "es"}
+"""The codes of the target languages."""
+FILES = {
+    "tatoeba": "official/tatoeba-test-v2021-08-07.eng-{three}.tsv.gz",
+    "flores200": "official/flores200.devtest.{{eng_Latn,{three}_Latn}}.gz",
+    "tico19": "tico19-test.{{eng,{three}}}",
+    "multi30k-2016-flickr": "multi30k-raw/test_2016_flickr.{{en,{two}}}.gz",
+    "multi30k-2017-flickr": "multi30k-raw/test_2017_flickr.{{en,{two}}}.gz",
+    "multi30k-2017-mscoco": "multi30k-raw/test_2017_mscoco.{{en,{two}}}.gz",
+    "multi30k-2018-flickr": "multi30k-raw/test_2018_flickr.{{en,{two}}}.gz",
 }
+"""The files of the test sets, by the target language's code of two or three letters."""
+PUBLISHED: dict[str, tuple[float | None, ...]] = {
+    "tatoeba-eng-spa": (53.8, 57.2, 53.8, 55.8, 56.2, 57.2),
+    "flores200-eng-spa": (None, 28.5, 25.9, 27.7, 27.2, 28.5),
+    "tico19-eng-spa": (46.5, 53.0, 51.0, 53.9, None, 54.1),
+    "tatoeba-eng-deu": (41.2, 44.7, 40.9, 44.0, 44.8, 44.8),
+    "multi30k-2016-flickr-eng-deu": (34.2, 36.3, 35.8, 37.1, 39.3, 39.7),
+    "multi30k-2017-flickr-eng-deu": (33.3, 35.8, 31.8, 36.2, 35.3, 39.5),
+    "multi30k-2017-mscoco-eng-deu": (28.3, 30.6, None, 30.6, 32.3, 34.2),
+    "multi30k-2018-flickr-eng-deu": (28.9, 31.6, 31.5, 32.7, 34.2, 36.7),
+    "multi30k-2016-flickr-eng-ces": (32.4, 33.4, 24.4, 29.0, 30.4, 33.4),
+    "multi30k-2018-flickr-eng-ces": (32.2, 33.4, 25.0, 28.8, 30.8, 33.4),
+    "tatoeba-eng-fra": (51.7, 53.2, 48.6, 50.6, 51.2, 53.2),
+    "flores200-eng-fra": (None, 52.2, 45.1, 47.4, 47.5, 52.2),
+    "tico19-eng-fra": (36.4, 40.6, 38.1, 40.1, None, 40.6),
+    "multi30k-2016-flickr-eng-fra": (48.9, 52.4, 47.8, 50.5, 51.2, 52.4),
+    "multi30k-2017-flickr-eng-fra": (49.1, 52.8, 45.9, 49.6, 51.1, 52.8),
+    "multi30k-2017-mscoco-eng-fra": (51.4, 54.7, 48.7, 50.2, 52.3, 54.7),
+    "multi30k-2018-flickr-eng-fra": (41.9, 43.7, 39.2, 42.7, 44.2, 44.2),
+}
+
+
+def official_test(name: str) -> OfficialTest:
+    """Return a test set by its name, such as `tatoeba-eng-spa`."""
+    test, _, three = name.partition("-eng-")
+    two = CODES[three]
+    return OfficialTest(("en", two), FILES[test].format(two=two, three=three), PUBLISHED[name])
+
+
+TESTS = {name: official_test(name) for name in PUBLISHED}
 
 
 def unseen(pairs: Sequence[Pair], index: SeenSentences) -> list[bool]:

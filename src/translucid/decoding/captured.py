@@ -250,7 +250,10 @@ class CapturedStep:
         limits = problem.limits.new_zeros(shape.sentences)
         beams = self.beams = Beams.begin(problem, memory, limits, options, shape.length)
         position, device = beams.state.tree.position, mask.device
-        rules = [_MinLength(rule, position) if isinstance(rule, MinLength) else rule for rule in problem.rules]
+        rules = [*problem.rules]
+        for number, rule in enumerate(rules):
+            if isinstance(rule, MinLength):
+                rules[number] = _MinLength(rule, position)
         penalties = length_penalties(shape.length + 1, options.length_penalty, device)
         self._problem = replace(problem, memory=memory, limits=beams.limits, penalties=penalties, rules=rules)
         self._row = torch.arange(shape.sentences * options.beam, device=device).view_as(beams.last)
@@ -355,7 +358,7 @@ class RecordedSteps:
             row[active] = sentence * beam + slot
         lists: list[list[Hypothesis]] = [[] for _ in range(sentences)]
         lengths = np.repeat(np.arange(steps), counts)  # without the end token
-        columns = (row // beam, lengths, tokens, figures, gains)
-        for sentence, length, ids, (total, score), log_probs in zip(*(x.tolist() for x in columns), strict=True):
+        columns = [column.tolist() for column in (row // beam, lengths, tokens, figures, gains)]
+        for sentence, length, ids, (total, score), log_probs in zip(*columns, strict=True):
             lists[sentence].append(Hypothesis(ids[:length], total, score, log_probs[: length + 1]))
         return lists

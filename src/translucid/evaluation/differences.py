@@ -7,6 +7,7 @@ the reference of the earlier one.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -103,7 +104,7 @@ class Differences:
     def changes(self) -> list[list[Change | None]]:
         """The differences of each segment, from each version to the next one."""
         steps = range(len(self.names) - 1)
-        return [[segment.change(step) for step in steps] for segment in self.segments]
+        return [list(map(segment.change, steps)) for segment in self.segments]
 
     def totals(self) -> list[Total]:
         """Return the differences from each version to the next one."""
@@ -137,8 +138,11 @@ class Differences:
             for change in changes:
                 cells += _cells(change) if change else [""] * 4
             lines.append([*cells, segment.comment])
-        rows = ("\t".join(" ".join(cell.split()) for cell in line) for line in lines)
-        return "".join(f"{row}\n" for row in rows)
+        table = io.StringIO()
+        for line in lines:
+            cells = [" ".join(cell.split()) for cell in line]
+            print(*cells, sep="\t", file=table)
+        return table.getvalue()
 
     def html(self, title: str) -> str:
         """Return a page that shows what was deleted and inserted."""

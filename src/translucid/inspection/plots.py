@@ -418,10 +418,9 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144, caption: str | None 
 def _without_font(figure: Figure) -> str:
     """Return the characters of a figure that no installed font has."""
     fonts = [font_manager.get_font(font_manager.findfont(name)) for name in _fonts()]
-    characters = {
-        character for text in figure.findobj(Text) for character in text.get_text() if character.isprintable()
-    }
-    return "".join(sorted(c for c in characters if not any(font.get_char_index(ord(c)) for font in fonts)))
+    characters = {*"".join(text.get_text() for text in figure.findobj(Text))}
+    missing = [c for c in characters if c.isprintable() and not any(font.get_char_index(ord(c)) for font in fonts)]
+    return "".join(sorted(missing))
 
 
 def _widen_for_titles(figure: Figure) -> bool:

@@ -151,7 +151,7 @@ def slides_of(inspected: Inspected, trace: BeamTrace, metrics: Sequence[Mapping[
             "training",
             "How it learned",
             "When would you have stopped the training?",
-            "When the validation loss no longer falls. The training loss alone doesn't tell: it falls on.",
+            "When the validation loss stops falling. The training loss does not tell: it keeps falling.",
             draw_curves({"model": metrics}),
         )
 

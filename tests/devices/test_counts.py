@@ -15,7 +15,7 @@ from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
 from translucid.training.weights import Weights
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "docs" / "reports" / "gpu.md"
 
 
 def table():

@@ -32,6 +32,7 @@ import {
 import { translatedError, translatedKind } from "./server_messages.js";
 import {
   addRecentDocument,
+  onDraftsOfOtherTabs,
   readDrafts,
   readPlace,
   recentDocuments,
@@ -56,7 +57,7 @@ const editor = {
   refreshProgress,
   reloadSegments() {
     refreshLater();
-    tellOtherTabs(openDocument.id, null, true);
+    tellOtherTabs(openDocument.id, null);
     return reloadSegments();
   },
   showProblem,
@@ -121,7 +122,8 @@ export function initDocuments(settings, getSelectedModel) {
   $("next-segments").addEventListener("click", () => turnPage(1));
   $("previous-segments").addEventListener("click", () => turnPage(-1));
   initAcceptDialogs(editor);
-  onOtherTabs(followOtherTab);
+  onOtherTabs(followServer);
+  onDraftsOfOtherTabs(followDrafts);
   $("segments").addEventListener("focusin", ({ target }) => {
     if (!isTextarea(target)) return;
     writePlace(openDocument.id, segmentOf(target).number);
@@ -234,19 +236,21 @@ async function open(id) {
   }
 }
 
-// Show what another tab has changed in the open document.
-async function followOtherTab({ id, numbers, isOnServer }) {
+// Show what another tab has changed on the server; `numbers` are null for many segments.
+async function followServer({ id, numbers }) {
   if (openDocument?.id !== id) return;
-  const isShown = ({ number }) => !numbers || numbers.includes(number);
-  if (isOnServer) {
-    await refreshProgress();
-    refreshLater();
-    if (openDocument?.id !== id) return;
-    if (segments.some(isShown)) await reloadSegments();
-  }
+  await refreshProgress();
+  refreshLater();
+  if (openDocument?.id !== id) return;
+  if (segments.some(({ number }) => !numbers || numbers.includes(number))) await reloadSegments();
+  if (openDocument?.id === id) noticeOtherTab(numbers ?? []);
+}
+
+// Show the edits of another tab.
+function followDrafts(id, numbers) {
   if (openDocument?.id !== id) return;
   const drafts = readDrafts(id);
-  for (const segment of segments.filter(isShown)) {
+  for (const segment of segments.filter(({ number }) => numbers.includes(number))) {
     const item = itemOf(segment);
     const textarea = item.querySelector("textarea");
     const text = drafts[segment.number] ?? serverText(segment);
@@ -254,7 +258,11 @@ async function followOtherTab({ id, numbers, isOnServer }) {
     showState(item, segment, drafts[segment.number]);
     fitHeight(textarea);
   }
-  tools?.showNotice(gettext("Changed in another tab:"), { numbers: numbers ?? [] });
+  noticeOtherTab(numbers);
+}
+
+function noticeOtherTab(numbers) {
+  tools?.showNotice(gettext("Changed in another tab:"), { numbers });
 }
 
 async function loadTools() {
@@ -523,7 +531,6 @@ function storeDrafts(texts) {
     else drafts[number] = text;
   }
   writeDrafts(openDocument.id, drafts);
-  tellOtherTabs(openDocument.id, [...texts.keys()]);
   for (const segment of segments) {
     if (texts.has(segment.number)) showState(itemOf(segment), segment, drafts[segment.number]);
   }
@@ -631,7 +638,7 @@ async function putText(segment, text) {
   openDocument.accepted += wasAccepted ? 0 : 1;
   openDocument.doubtful -= wasDoubtful ? 1 : 0;
   storeSegments([updated]);
-  tellOtherTabs(openDocument.id, [segment.number], true);
+  tellOtherTabs(openDocument.id, [segment.number]);
   showProgress(openDocument);
   if (updated.remembered) onMemoryChanged();
 }
@@ -654,7 +661,7 @@ async function restore(states) {
     if (requestId !== latestRequest) return 0;
     storeSegments(answer.segments);
     staying += answer.staying;
-    tellOtherTabs(id, numbers, true);
+    tellOtherTabs(id, numbers);
   }
   if (accepted.length === 1) await putText(knownSegment(accepted[0][0]), accepted[0][1]);
   else if (accepted.length) await acceptTexts(id, accepted);

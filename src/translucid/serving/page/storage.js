@@ -71,17 +71,17 @@ export function recentDocuments() {
 // Add a document to the recent ones; the oldest may drop out, with its drafts.
 export function addRecentDocument({ id, name }) {
   const others = recentDocuments().filter((recent) => recent.id !== id);
-  for (const dropped of others.slice(MAX_RECENT_DOCUMENTS - 1)) removeEdits(dropped.id);
   writeStorage(DOCUMENTS_KEY, [{ id, name }, ...others].slice(0, MAX_RECENT_DOCUMENTS));
+  for (const dropped of others.slice(MAX_RECENT_DOCUMENTS - 1)) removeEdits(dropped.id);
 }
 
 // Remove a document and its drafts.
 export function removeRecentDocument(id) {
-  removeEdits(id);
   writeStorage(
     DOCUMENTS_KEY,
     recentDocuments().filter((recent) => recent.id !== id),
   );
+  removeEdits(id);
 }
 
 function removeEdits(id) {
@@ -130,6 +130,20 @@ export function readDrafts(id) {
 // Store the drafts of a document, by segment number.
 export function writeDrafts(id, drafts) {
   writeStorage(DRAFTS_KEY_PREFIX + id, drafts, !Object.keys(drafts).length);
+}
+
+// Call a function with a document's id and the numbers of the drafts that another tab has changed. (A message of our own could
+// arrive before this tab can read what was stored; this event cannot.) Drafts that went with their document are not reported:
+// a tab that still shows it keeps them.
+export function onDraftsOfOtherTabs(receive) {
+  window.addEventListener("storage", ({ key, oldValue, newValue }) => {
+    if (!key?.startsWith(DRAFTS_KEY_PREFIX)) return;
+    const id = key.slice(DRAFTS_KEY_PREFIX.length);
+    if (!recentDocuments().some((recent) => recent.id === id)) return;
+    const [before, after] = [oldValue, newValue].map((value) => JSON.parse(value ?? "{}"));
+    const numbers = Object.keys({ ...before, ...after }).filter((number) => before[number] !== after[number]);
+    receive(id, numbers.map(Number));
+  });
 }
 
 // Copy a text to the clipboard; return whether that worked.

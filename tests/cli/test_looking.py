@@ -359,7 +359,7 @@ def test_draw(call, small_run, tmp_path):
 
 def test_a_figure_carries_its_run_and_command(call, small_run, tmp_path):
     text = "I don't (like) 50% of it"
-    commit = re.sub("^([0-9a-f]{10})[0-9a-f]+", r"\1", RunFolder(small_run).commit())
+    commit = re.sub("^([0-9a-f]{10})[0-9a-f]+", r"\1", RunFolder(small_run).last_version())
     origin = f"{small_run.name}, Translucid {commit}"
     for ending in ("png", "svg", "pdf"):
         file = tmp_path / f"my_map.{ending}"

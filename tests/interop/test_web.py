@@ -15,6 +15,7 @@ import pytest
 import torch
 from axe_playwright_python.base import AXE_SCRIPT
 from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
+from PIL import Image
 from playwright.sync_api import expect
 
 from bitext.pair import Pair
@@ -91,7 +92,7 @@ def exported(pairs, tmp_path_factory):
             if name == "post-norm":
                 model.output.bias[SPECIAL.end] += 3  # some hypotheses end early
         settings = {"decoding": DECODING[name], "longest": 50, "languages": ("en", "es"), "name": name}
-        settings["commit"] = "0123456789abcdef+changes"
+        settings["package_version"] = "0123456789abcdef+changes"
         if not (folder / name).exists():
             export_web(model, tokenizer, folder / name, **settings)
         return model, tokenizer, folder / name
@@ -261,6 +262,15 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     page.get_by_role("tab", name="Attention").click()
     stub = "(text) => { globalThis.copied = text; }"
     page.evaluate(f"Object.defineProperty(navigator, 'clipboard', {{ value: {{ writeText: async {stub} }} }})")
+    page.get_by_label("layer and head").select_option(label="layer 1, head 0")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="save as PNG").click()
+    with Image.open(download.value.path()) as png:
+        png.load()
+        assert png.info["Description"].endswith(
+            "\ntranslucid look runs/pre-norm 'I like soccer' --layer 1 --head 0 --save attention.png"
+        )
+    page.get_by_label("layer and head").select_option(label="all layers and heads")
     page.get_by_role("button", name="Copy SVG with caption").click()
     page.wait_for_function("globalThis.copied")
     picture = ElementTree.fromstring(page.evaluate("copied"))

@@ -292,7 +292,7 @@ def test_a_detected_language_to_inspect(many, serve_for_all, run):
 
 def test_routes_for_all_models(client, many, run):
     (row,) = client.get("/models").json()
-    assert row.pop("commit", None) == RunFolder(run).commit()  # None outside a git checkout
+    assert row.pop("package_version", None) == RunFolder(run).last_version()
     assert row == {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]}
     assert client.get("/examples").json() == {"tiny": []}
     assert many.get("/models").json()[0]["sources"] == ["en", "es"]

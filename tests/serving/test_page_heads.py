@@ -69,6 +69,34 @@ def test_a_head_that_is_switched_off_changes_the_translation(page, translator): 
     assert " ".join(words.all_inner_texts()[:-1]) == page.inner_text("#translation")
 
 
+def test_a_link_leads_to_the_map_that_is_shown(page, address):  # noqa: F811
+    stub = "(text) => { globalThis.copied = text; }"
+    page.add_init_script(f"Object.defineProperty(navigator, 'clipboard', {{ value: {{ writeText: async {stub} }} }})")
+
+    def follow_link():
+        page.locator("#copy-link").click()
+        page.wait_for_function("globalThis.copied")
+        page.goto(page.evaluate("copied"))
+        page.reload()
+
+    page.goto(f"{address}/#text=I+like+music&from=en&to=es&lang=es&tab=heads&map=encoder%2C+layer+0%2C+head+1")
+    page.reload()
+    chosen = page.get_by_role("button", name="codificador, capa 0, cabeza 1", pressed=True)
+    expect(chosen).to_be_visible()
+    page.get_by_role("button", name="decodificador, capa 1, cabeza 0", exact=True).click()
+    follow_link()
+    expect(page.get_by_role("button", name="decodificador, capa 1, cabeza 0", pressed=True)).to_be_visible()
+    page.get_by_role("tab", name="Atención").click()
+    method, layer = page.get_by_label("qué muestran las cintas"), page.get_by_label("capa y cabeza")
+    for value, chosen in (("content", "capa 1, cabeza 0"), ("norms", "normas, capa 1, todas las cabezas")):
+        method.select_option(value)
+        expect(layer.locator("option", has_text=chosen)).to_be_attached()
+        layer.select_option(label=chosen)
+        follow_link()
+        expect(method).to_have_value(value)
+        expect(layer.locator("option:checked")).to_have_text(chosen)
+
+
 @pytest.mark.parametrize("elsewhere", [f"[data-head='{OFF[1]}']", "#source"])
 def test_the_focus_stays_where_the_user_moves_it_before_the_answer(page, elsewhere):  # noqa: F811
     type_in(page, TEXT)

@@ -32,13 +32,13 @@ def draw_calls(monkeypatch):
     }
     for module, name in ((module, name) for module, of_module in names.items() for name in of_module):
         monkeypatch.setattr(module, name, lambda *arguments, name=name: calls.append((name, *arguments)))
-    monkeypatch.setattr("translucid.inspection.plots.rendered", lambda figure, kind: kind.encode())
+    monkeypatch.setattr("translucid.inspection.plots.rendered", lambda figure, kind, caption: (kind + caption).encode())
     return calls
 
 
 def draw(client, draw_calls, **fields):
-    response = client.post("/picture", json={**REQUEST, **fields})
-    assert (response.content, response.headers["content-type"]) == (b"pdf", "application/pdf"), response.text
+    response = client.post("/picture", json={**REQUEST, **fields, "caption": "!"})
+    assert (response.content, response.headers["content-type"]) == (b"pdf!", "application/pdf"), response.text
     (call,) = draw_calls
     draw_calls.clear()
     return call

@@ -215,7 +215,7 @@ def caption(
 ) -> None:
     """Print the caption of a saved figure: its run, the version that trained the run, and the command that draws it.
 
-    All figures that commands save carry a caption as metadata, and so do SVG files of the page of `serve`.
+    All figures that commands save carry a caption as metadata, and so do those that are saved on the page of `serve`.
 
     **Examples**
 

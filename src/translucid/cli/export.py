@@ -218,7 +218,7 @@ def write_web_page(translator: Translator, run: Path, out: Path, overwrite: bool
         longest=translator.pipeline.longest,
         languages=configuration.data.languages,
         name=run.name,
-        commit=translator.loaded.folder.commit(),
+        package_version=translator.loaded.folder.last_version(),
         overwrite=overwrite,
     )
 

@@ -150,8 +150,8 @@ def _caption_of(runs: Path | Sequence[Path] | None, arguments: Sequence[str] | N
 
     origins = []
     for run in [runs] if isinstance(runs, Path) else runs or []:
-        commit = re.sub("^([0-9a-f]{10})[0-9a-f]+", r"\1", RunFolder(run).commit() or "")
-        origins.append(f"{run.name}, Translucid {commit}" if commit else run.name)
+        version = re.sub("^([0-9a-f]{10})[0-9a-f]+", r"\1", RunFolder(run).last_version() or "")
+        origins.append(f"{run.name}, Translucid {version}" if version else run.name)
     words = [_without_folder(argument) for argument in arguments or [] if argument != "--overwrite"]
     command = shlex.join(["translucid", *words]).replace("'\"'\"'", r"'\''")  # as the page writes quotes
     return "\n".join([*filter(None, ["; ".join(origins)]), command])

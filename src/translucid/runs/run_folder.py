@@ -408,8 +408,8 @@ class RunFolder:
         except (OSError, ValueError, LookupError, TypeError):
             return "of another version"
 
-    def commit(self) -> str | None:
-        """Return the commit of this package that trained the run at last, its version, or None if neither is known."""
+    def last_version(self) -> str | None:
+        """Return the commit of this package that trained the run at last, else its version, None if unknown."""
         try:
             last = json.loads(self.provenance_file.read_text(encoding="utf-8").splitlines()[-1])
             return last.get("commit") or last.get("translucid")

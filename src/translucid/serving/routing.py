@@ -304,8 +304,8 @@ class ListingRoutes(Handlers):
                 further |= inspector_tabs(folder.path)
                 if self.context.options.share_models:
                     further["tabs"] = [*further.get("tabs", ()), PASS_TAB]
-                commit = folder.commit()
-                further |= {"commit": commit} if commit else {}
+                version = folder.last_version()
+                further |= {"package_version": version} if version else {}
             rows.append({"name": pairs.name, "reads": "text"} | languages | further)
         for task, models in catalog.served_others():
             rows += [{"name": served.name, "reads": task.reads} for served in models]

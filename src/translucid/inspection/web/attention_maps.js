@@ -46,6 +46,11 @@ function namePart(part) {
   return NAME_PARTS[part] ?? part;
 }
 
+// Return the name of a map in a link. It begins with the method if that is not the usual one: records leave out "content".
+export function nameInLink({ kind, name }) {
+  return kind === "content" ? `content, ${name}` : name;
+}
+
 // Return the words of a map's rows (`down`), which attend, and of its columns (`across`), which are attended to.
 export function axes(record, map) {
   if (map.kind === "encoder") return { down: record.source, across: record.source };

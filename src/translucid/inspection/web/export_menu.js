@@ -3,6 +3,7 @@
 import { element, svgElement } from "./elements.js";
 import { gettext } from "./messages.js";
 
+const PNG_HEADER = 33; // bytes: the signature and the chunk `IHDR`
 const PNG_SCALE = 2; // pixels of the PNG per CSS pixel
 const COPIED_MILLISECONDS = 1500; // for which the button says "Copied"
 const [CAPTION_SIZE, CAPTION_LINE] = [11, 16]; // pixels
@@ -14,12 +15,13 @@ const REVOKE_MILLISECONDS = 10_000; // after which a download has certainly star
 // svg(): returns the view as an SVG element.
 // data(): returns the values of the view, for JSON.
 // code(): returns the Python code.
-// caption(): returns the lines of a caption; left out if there is none. It is in the SVG as its description, and below a copied picture.
+// caption(ending): returns the lines of the caption of a file; left out if there is none. A file carries it as its description, and a
+//   copied picture also shows it.
 // pdf(), html(): return a promise for a blob; left out if there is no PDF or no page.
 export function showExportMenu(root, /** @type {any} */ { name, svg, data, code, caption, pdf, html }) {
   const formats = {
-    PNG: () => renderPng(svg()),
-    SVG: () => new Blob([serializeSvg(described(svg(), caption))], { type: "image/svg+xml" }),
+    PNG: async () => describedPng(await renderPng(svg()), caption?.("png")),
+    SVG: () => new Blob([serializeSvg(described(svg(), caption?.("svg")))], { type: "image/svg+xml" }),
     JSON: () => new Blob([JSON.stringify(data(), null, 1)], { type: "application/json" }),
     ...(pdf ? { PDF: pdf } : {}),
     ...(html ? { HTML: html } : {}),
@@ -31,7 +33,7 @@ export function showExportMenu(root, /** @type {any} */ { name, svg, data, code,
     { className: "toolbar export-formats", role: "group", ariaLabel: gettext("save") },
     label,
     ...buttons,
-    ...(caption ? [copyButton(() => serializeSvg(withCaption(described(svg(), caption), caption())))] : []),
+    ...(caption ? [copyButton(() => captionedSvg(svg(), caption("svg")))] : []),
   );
   root.replaceChildren(toolbar, codeDetails(code));
 }
@@ -71,14 +73,34 @@ function copyButton(text) {
   return button;
 }
 
-// Add a caption to an SVG image as its description, which is not drawn.
-function described(svg, caption) {
-  if (caption) svg.prepend(svgElement("desc", {}, caption().join("\n")));
+// Add the lines of a caption to an SVG image as its description, which is not drawn.
+function described(svg, lines) {
+  if (lines) svg.prepend(svgElement("desc", {}, lines.join("\n")));
   return svg;
 }
 
-// Draw the lines of a caption below an SVG image. Lines that are wider than the image are compressed.
-function withCaption(svg, lines) {
+// Add the lines of a caption to a PNG image as its description: a chunk `iTXt` with its length and a checksum, after the header.
+async function describedPng(blob, lines) {
+  if (!lines) return blob;
+  const content = new TextEncoder().encode(`iTXtDescription\0\0\0\0\0${lines.join("\n")}`);
+  const chunk = new DataView(new ArrayBuffer(content.length + 8));
+  chunk.setUint32(0, content.length - 4); // without the name of the chunk
+  new Uint8Array(chunk.buffer).set(content, 4);
+  chunk.setUint32(content.length + 4, crc32(content));
+  return new Blob([blob.slice(0, PNG_HEADER), chunk, blob.slice(PNG_HEADER)], { type: blob.type });
+}
+
+function crc32(bytes) {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc >>> 0;
+}
+
+// Return an SVG image as text, with the lines of a caption below it. Lines that are wider than the image are compressed.
+function captionedSvg(svg, lines) {
   const [width, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
   const newHeight = height + (lines.length + 1) * CAPTION_LINE;
   svg.setAttribute("height", newHeight);
@@ -90,7 +112,7 @@ function withCaption(svg, lines) {
     const fit = line.length * CAPTION_SIZE * 0.6 > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {};
     svg.append(svgElement("text", { ...place, ...fit }, line));
   });
-  return svg;
+  return serializeSvg(described(svg, lines));
 }
 
 function codeDetails(code) {

@@ -1,6 +1,6 @@
 // The inspector of a translation or a caption: its words with an attention map, and below them the details of the chosen tab.
 
-import { axes, hasPrefixContributions, RIBBON_METHODS, visibleColumns } from "./attention_maps.js";
+import { axes, hasPrefixContributions, nameInLink, RIBBON_METHODS, visibleColumns } from "./attention_maps.js";
 import { showContinuations } from "./beam.js";
 import { createRetryButton, element, formatPercent, isolateText } from "./elements.js";
 import { showExplanationTab } from "./explanation_tab.js";
@@ -31,14 +31,14 @@ const NO_ATTENTION = gettext("This model has no attention: its decoder sees the 
 //
 // content: {
 //   run: the model's folder, for the Python code,
-//   commit: that of the package which trained the model, if known, for the captions of pictures,
+//   packageVersion: the commit, or else the version, of the package that trained the model, if known, for the captions of pictures,
 //   image: the name of the image file, if there is one,
 //   languages: [source, target],
 //   isMultilingual: whether loading the model requires the languages,
 //   sentences: [{ source_text, text, confidence, record, layers, tree, explanations: by method }, …]; record is null without attention,
 //   tab: the first tab,
 //   sentenceIndex: the first sentence,
-//   map: the name of the map that the attention tab shows first,
+//   map: the name in a link of the map that is shown first, see nameInLink; it may be one that the server has to compute,
 //   step: the index of the word at which the tab Steps starts,
 //   isShownLater: whether to show it in a task of its own, as slow devices need time for it,
 //   view: how the words and maps are shown, TRANSLATION_VIEW if not given,
@@ -61,7 +61,7 @@ const NO_ATTENTION = gettext("This model has no attention: its decoder sees the 
 //   place: an object in which further tabs keep texts for the link to what they show,
 //   onChoose(sentence, text, word): the user chose another text that differs from the word with this index on,
 //   onSentenceChange(index), onTabChange(name): the user opened a sentence or a tab,
-//   onMapChange(name), onStepChange(index): the user chose a map in the attention tab, or a word in the tab Steps,
+//   onMapChange(name), onStepChange(index): another map is shown, "" for the first one, or another word in the tab Steps,
 //   onError(error or null): a request failed, or succeeded }
 // Returns { showSentence(index), focusWord(index) }.
 export function showInspector(root, content, server = {}) {
@@ -87,7 +87,8 @@ class Inspector {
     this.record = null; // the record that is shown, with what the server has added to that of the sentence
     /** @type {any} */
     this.map = null; // the attention map that is shown
-    this.attentionMap = null; // the map that a link or the user selected in the attention tab
+    this.attentionMap = null; // the map that the user selected in the attention tab
+    this.linkedMap = content.map ?? ""; // the name of the map to which a link leads; until it is shown
     this.firstStep = content.step; // of the tab Steps, where a link leads to one; until it is shown
     /** @type {any} */
     this.exported = null; // what the export menu saves
@@ -151,8 +152,7 @@ class Inspector {
     this.continuations.replaceChildren();
     this.tabBar.bar.hidden = !this.record;
     if (this.record) {
-      [this.map] = this.record.maps;
-      this.attentionMap ??= this.record.maps.find(({ name }) => name === this.content.map);
+      this.map ??= this.record.maps[0];
       this.showTab(this.tab);
     } else {
       this.clearDetails();
@@ -170,9 +170,9 @@ class Inspector {
     this.exported = this.attentionExport();
     this.record = this.currentRecord();
     const previousMap = (name === "attention" && this.attentionMap) || this.map;
-    this.map = this.findMap(previousMap);
+    const map = this.findMap(previousMap);
     const kinds = MAP_KINDS[name] ?? WEIGHT_KINDS;
-    if (!kinds.includes(this.map.kind)) this.map = this.record.maps.find(({ kind }) => kind === "cross");
+    this.selectMap(kinds.includes(map.kind) ? map : this.record.maps.find(({ kind }) => kind === "cross"));
     this.showWords();
     const shown = this.tabs[name].show(this);
     this.loading = name in TABS ? null : shown;
@@ -183,7 +183,16 @@ class Inspector {
   // Let the attention tab show a map.
   chooseMap(map) {
     this.attentionMap = map;
-    this.server.onMapChange?.(map.name);
+    this.linkedMap = "";
+    this.selectMap(map);
+  }
+
+  // Show a map next, and let a link lead to it, unless the map to which a link led could not be shown yet.
+  selectMap(map) {
+    this.map = map;
+    if (nameInLink(map) === this.linkedMap) this.linkedMap = "";
+    const isFirst = map === this.record.maps[0];
+    this.server.onMapChange?.(this.linkedMap || (isFirst ? "" : nameInLink(map)));
   }
 
   clearDetails() {
@@ -197,10 +206,12 @@ class Inspector {
     return contributions ? { ...record, ...contributions, maps: [...record.maps, ...contributions.maps] } : record;
   }
 
-  // Return the map of the current record that shows the same as a map of another record.
+  // Return the map of the current record to which a link leads, or the one that shows the same as a map of another record.
   findMap({ kind, layer, head }) {
+    const { maps } = this.record;
+    const isLinked = (map) => nameInLink(map) === this.linkedMap;
     const isSame = (map) => map.kind === kind && map.layer === layer && map.head === head;
-    return this.record.maps.find(isSame) ?? this.record.maps[0];
+    return maps.find(isLinked) ?? maps.find(isSame) ?? maps[0];
   }
 
   // Show the words of the sentence with the current map.
@@ -274,8 +285,12 @@ class Inspector {
   }
 
   showExportMenu() {
-    const { name, svg, data, code, caption, pdfFields } = this.exported;
-    const pdf = this.server.pdf && pdfFields ? () => this.server.pdf(this.sentence, pdfFields()) : null;
+    const { name, svg, data, code, command, pdfFields } = this.exported;
+    const { image, isMultilingual } = this.content;
+    const caption =
+      command && !image && !isMultilingual ? (ending) => this.caption(command, `${name}.${ending}`) : null;
+    const fields = () => ({ ...pdfFields(), ...(caption ? { caption: caption("pdf").join("\n") } : {}) });
+    const pdf = this.server.pdf && pdfFields ? () => this.server.pdf(this.sentence, fields()) : null;
     showExportMenu(this.exportMenu, { name, svg, data, code, caption, pdf });
   }
 
@@ -294,16 +309,16 @@ class Inspector {
         return { ...words, ...map, across, weights };
       },
       code: () => this.view.mapCode(this.codeArguments(), this.map),
-      caption: this.content.image || this.content.isMultilingual ? null : () => this.caption(),
+      command: (run, text, file) => `look ${run} ${text}${mapOptions(this.map)} --save ${file}`,
     };
   }
 
-  // Return the run of a picture with its commit, and the command that draws it.
-  caption() {
-    const { run, commit } = this.content;
-    const text = this.sentence.source_text.replaceAll("'", "'\\''");
-    const origin = commit ? `${run}, Translucid ${commit.replace(/^(\w{10})\w+/, "$1")}` : run;
-    return [origin, `translucid look ${run} '${text}' --save attention.svg`];
+  // Return the lines of a picture's caption: its run with the version of the package, and the command that draws it.
+  caption(command, file) {
+    const { run, packageVersion } = this.content;
+    const text = `'${this.sentence.source_text.replaceAll("'", "'\\''")}'`;
+    const origin = packageVersion ? `${run}, Translucid ${packageVersion.replace(/^(\w{10})\w+/, "$1")}` : run;
+    return [origin, `translucid ${command(run, text, file)}`];
   }
 
   // Show in `root` what others add to the open tab; again when another map is chosen.
@@ -379,6 +394,14 @@ class Inspector {
       return null;
     }
   }
+}
+
+// Return the options of the command `look` that choose a map.
+function mapOptions({ kind, layer, head }) {
+  const options = Object.entries({ layer, head }).filter(([, value]) => value !== null);
+  const choice = options.map(([name, value]) => ` --${name} ${value}`).join("");
+  if (kind === "rollout") return " --flow";
+  return kind === "cross" ? choice : ` --method ${kind}${choice}`;
 }
 
 // Create a bar of tabs, which is a single Tab stop.

@@ -1,6 +1,6 @@
 // The tabs of the inspector except that of explanations. Each function fills inspector.panel, and sets what the export menu saves.
 
-import { RIBBON_METHODS, translatedName } from "./attention_maps.js";
+import { nameInLink, RIBBON_METHODS, translatedName } from "./attention_maps.js";
 import { bestText, showBeam } from "./beam.js";
 import { element, formatPercent, isolateText } from "./elements.js";
 import { describeShares, showAblation, showHeads } from "./heads.js";
@@ -13,10 +13,10 @@ import { diffWords } from "./word_diff.js";
 
 // Attention: what the ribbons show, the layer and head, and a table of the weights.
 export function showAttentionTab(inspector) {
-  const { record, map, panel } = inspector;
+  const { map, panel } = inspector;
   const method = Object.keys(RIBBON_METHODS).find((name) => RIBBON_METHODS[name].kinds.includes(map.kind));
   const methodSelect = createMethodSelect(inspector, method);
-  const maps = record.maps.filter(({ kind }) => RIBBON_METHODS[method].kinds.includes(kind));
+  const maps = mapsOf(method, inspector);
   const table = element("div");
   const tableDetails = element("details", {}, element("summary", { textContent: gettext("Table of weights") }), table);
   const updateTable = () => {
@@ -37,29 +37,47 @@ export function showAttentionTab(inspector) {
       return { view: "map", kind, layer, head };
     };
   }
+  const name = inspector.linkedMap;
+  const [linkedMethod] = name.split(", ");
+  inspector.linkedMap = ""; // once, also if the server does not send it
+  if (senderOf(linkedMethod, inspector)) showMethod(inspector, linkedMethod, name);
+}
+
+// What the server adds to a record with the maps of a method.
+const PROPERTIES = { content: "fullRecord", norms: "contributions", contributions: "contributions" };
+
+// Return the function that asks the server for the maps of a method.
+function senderOf(method, { server }) {
+  return { fullRecord: server.maps, contributions: server.contributions }[PROPERTIES[method]];
+}
+
+function mapsOf(method, { record }) {
+  return record.maps.filter(({ kind }) => RIBBON_METHODS[method].kinds.includes(kind));
 }
 
 function createMethodSelect(inspector, method) {
-  // What the server adds to the record with the maps of a method.
-  const properties = { content: "fullRecord", norms: "contributions", contributions: "contributions" };
-  const { server } = inspector;
-  const senders = { fullRecord: server.maps, contributions: server.contributions };
-  const findMapOf = (name) => inspector.record.maps.find(({ kind }) => RIBBON_METHODS[name].kinds.includes(kind));
-  const names = Object.keys(RIBBON_METHODS).filter((name) => findMapOf(name) || senders[properties[name]]);
+  const names = Object.keys(RIBBON_METHODS).filter(
+    (name) => mapsOf(name, inspector).length || senderOf(name, inspector),
+  );
   const options = names.map((value) => element("option", { value, textContent: RIBBON_METHODS[value].label }));
   const select = element("select", { ariaLabel: gettext("what ribbons show") }, ...options);
   select.value = method;
   select.addEventListener("change", async () => {
-    const property = properties[select.value];
-    if (!findMapOf(select.value)) {
-      if (!(await inspector.load(property, senders[property]))) return;
-      inspector.record = inspector.currentRecord();
-    }
-    inspector.chooseMap(findMapOf(select.value));
-    await inspector.showTab(inspector.tab);
-    inspector.panel.querySelector("select").focus(); // the tab has a new select
+    if (await showMethod(inspector, select.value)) inspector.panel.querySelector("select").focus(); // the tab has a new select
   });
   return select;
+}
+
+// Show a map of a method, the first one if it has none of this name; return whether the server has sent it.
+async function showMethod(inspector, method, name = "") {
+  if (!mapsOf(method, inspector).length) {
+    if (!(await inspector.load(PROPERTIES[method], senderOf(method, inspector)))) return false;
+    inspector.record = inspector.currentRecord();
+  }
+  const maps = mapsOf(method, inspector);
+  inspector.chooseMap(maps.find((map) => nameInLink(map) === name) ?? maps[0]);
+  await inspector.showTab(inspector.tab);
+  return true;
 }
 
 function createMapSelect(inspector, maps, onChange) {
@@ -68,7 +86,6 @@ function createMapSelect(inspector, maps, onChange) {
   select.value = maps.indexOf(inspector.map);
   select.addEventListener("change", () => {
     inspector.chooseMap(maps[Number(select.value)]);
-    inspector.map = inspector.attentionMap;
     inspector.showWords();
     onChange();
   });
@@ -90,6 +107,7 @@ export async function showLayersTab(inspector) {
     svg: layers.svg,
     data: () => record,
     code: () => inspector.view.layersCode(inspector.codeArguments()),
+    command: (run, text, file) => `look ${run} ${text} --lens logit --save ${file}`,
     pdfFields: () => ({ view: "layers" }),
   };
   inspector.showExportMenu();
@@ -106,7 +124,7 @@ export async function showHeadsTab(inspector) {
   const { ablation } = sentence;
   const ablatedHeads = ablation?.heads ?? [];
   inspector.record = ablation?.record ?? inspector.currentRecord();
-  inspector.map = inspector.findMap(inspector.map);
+  inspector.selectMap(inspector.findMap(inspector.map));
   inspector.showWords();
   const state = element("div", { className: "ablation" });
   const title = element("p", { className: "title", textContent: translatedName(inspector.map.name) });
@@ -123,7 +141,7 @@ export async function showHeadsTab(inspector) {
     selectedMap: inspector.map,
     ablatedHeads: new Set(ablatedHeads),
     onSelect: (map) => {
-      inspector.map = map;
+      inspector.selectMap(map);
       title.textContent = translatedName(map.name);
       shares.textContent = describeShares(record, map);
       inspector.showWords();
@@ -137,6 +155,7 @@ export async function showHeadsTab(inspector) {
     svg: heads.svg,
     data: () => ({ ...record, off: ablatedHeads }),
     code: () => headsCode(inspector, ablatedHeads, ablation?.text),
+    command: ablatedHeads.length ? null : (run, text, file) => `draw attention ${run} ${text} --out ${file}`,
     pdfFields: () => ({ view: "heads", ablate: ablatedHeads }),
   };
   inspector.showExportMenu();
@@ -211,6 +230,7 @@ export async function showStepsTab(inspector) {
     svg: beam.svg,
     data: () => sentence.tree,
     code: () => inspector.view.beamCode(inspector.codeArguments(), sentence.tree.beam),
+    command: (run, text, file) => `draw beam ${run} ${text} --beam ${sentence.tree.beam} --out ${file}`,
     pdfFields: () => ({ view: "beam" }),
   };
   inspector.showExportMenu();

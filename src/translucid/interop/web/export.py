@@ -70,7 +70,7 @@ def export_web(
     longest: int,
     languages: tuple[str | None, str | None],
     name: str,
-    commit: str | None = None,
+    package_version: str | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a folder with a page that translates and shows attention, heads and the beam search, atomically.
@@ -83,7 +83,7 @@ def export_web(
         longest: the largest number of source tokens that the model reads at once, end token included.
         languages: the codes of source and target, if known.
         name: the name of the run, for the lines of code on the page.
-        commit: the commit of this package that trained the run, if known, for the captions of pictures.
+        package_version: the commit or the version of this package that trained the run, for the captions of pictures.
         overwrite: whether to replace an existing export.
 
     Raises:
@@ -94,7 +94,8 @@ def export_web(
         record = model_record(model, tokenizer, decoding, longest)
         known = [code or "" for code in languages]
         # Browsers accept only standard codes: `pt-BR`, but neither `pt_BR` nor `por_Latn`.
-        record |= {"name": name, "commit": commit, "languages": [usual_code(code) or "" for code in known]}
+        record |= {"name": name, "package_version": package_version}
+        record["languages"] = [usual_code(code) or "" for code in known]
         record["language_names"] = [english_name(code) for code in known]
         (folder / "engine").mkdir()
         for script in ENGINE:

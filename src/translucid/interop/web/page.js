@@ -116,7 +116,7 @@ function showSentences(sentences) {
   const pass = { name: "pass", label: gettext("Pass"), show: (inspector) => showPass(inspector, engine, place) };
   const content = {
     run: `runs/${MODEL.name}`,
-    commit: MODEL.commit,
+    packageVersion: MODEL.package_version,
     languages: MODEL.languages,
     sentences,
     view: VIEW,
@@ -138,6 +138,7 @@ function showSentences(sentences) {
       updateLink();
     },
     onMapChange: (name) => {
+      if (name === activeMap) return;
       activeMap = name;
       updateLink();
     },
@@ -151,10 +152,9 @@ function showSentences(sentences) {
 
 // Make the address of the page a link to what it shows.
 function updateLink() {
-  const options = new URLSearchParams({ text: $("text").value, view: activeTab });
-  if (linkOptions.has("lang")) options.set("lang", LANGUAGE);
+  const options = new URLSearchParams({ text: $("text").value, view: activeTab, lang: LANGUAGE });
   if (activeSentence) options.set("sentence", String(activeSentence));
-  if (activeTab === "attention" && activeMap) options.set("map", activeMap);
+  if (["attention", "heads"].includes(activeTab) && activeMap) options.set("map", activeMap);
   if (["steps", "pass"].includes(activeTab)) options.set("step", String(place.step));
   if (activeTab === "pass") {
     for (const point of place.points) options.append("point", point);

@@ -5,6 +5,7 @@
 
 import { createSwitch, element, formatPercent, themeColors } from "./elements.js";
 import { nextTask, unpack } from "./engine_client.js";
+import { mean } from "./linear_algebra.js";
 import { gettext } from "./messages.js";
 import { createBox, format } from "./pass_box.js";
 import { createParts, hypothesisBoxes } from "./pass_boxes.js";
@@ -149,9 +150,9 @@ class Pass {
 
   summarize(forced, isChanged) {
     const { logProbs, masked, text } = this.answer;
-    const loss = format(meanLoss(logProbs));
+    const loss = format(-mean(logProbs));
     if (masked) {
-      const [withMask, count] = [format(meanLoss(masked.logProbs)), this.tokens.length];
+      const [withMask, count] = [format(-mean(masked.logProbs)), this.tokens.length];
       const [right, rightWithMask] = [this.answer, masked].map(({ isBest }) => isBest.filter(Boolean).length);
       const values = { loss, withMask, right, count, rightWithMask };
       return [
@@ -396,10 +397,6 @@ function rowsUpTo(points, count) {
   const isOfDecoder = (name) => name.startsWith("decoder.") || name.startsWith("target.") || name === "logits";
   const rowsOf = ([name, rows]) => [name, isOfDecoder(name) ? rows.slice(0, count) : rows];
   return Object.fromEntries(Object.entries(points).map(rowsOf));
-}
-
-function meanLoss(logProbs) {
-  return -logProbs.reduce((sum, value) => sum + value, 0) / logProbs.length;
 }
 
 // Return a piece as a label.

@@ -1,6 +1,7 @@
 // A box of the figure "Pass": a picture of the numbers that the model computes at a point, and the numbers themselves when it is open.
 
 import { createBar, createSwitch, element, formatPercent } from "./elements.js";
+import { argmax, softmax } from "./linear_algebra.js";
 import { gettext } from "./messages.js";
 
 const SHOWN = 8; // pieces of the distribution
@@ -106,7 +107,7 @@ function attentionNumbers({ box, name, pass, view, actions, chosen }) {
   const attention = attentions[pass.row];
   const { keys, values, scores, weights, context } = attention;
   const keyPieces = pass.keyPieces(box.point);
-  const key = Math.min(view.keys.get(name) ?? weights.indexOf(Math.max(...weights)), keys.length - 1);
+  const key = Math.min(view.keys.get(name) ?? argmax(weights), keys.length - 1);
   const strips = [
     [gettext("Queries of head {number}", { number: chosen }), attentions.map(({ query }) => query), pass.pieces],
     [gettext("Keys of head {number}", { number: chosen }), keys, keyPieces],
@@ -148,7 +149,7 @@ function attentionNumbers({ box, name, pass, view, actions, chosen }) {
 
 function drawDistribution(body, { pass }) {
   const logits = pass.points.logits[pass.row];
-  const probabilities = probabilitiesOf(logits);
+  const probabilities = softmax(logits);
   const mostProbable = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
   const notes = pass.notes ?? new Map([[pass.tokens[pass.row], ""]]);
   const shown = new Set([...mostProbable.slice(0, SHOWN), ...notes.keys()]);
@@ -165,14 +166,6 @@ function drawDistribution(body, { pass }) {
   const table = element("table", { className: "scores", ariaLabel: gettext("the most probable pieces") });
   table.append(element("tbody", {}, ...rows));
   body.replaceChildren(table);
-}
-
-// Return softmax(logits); the page of a server has no engine of its own.
-function probabilitiesOf(logits) {
-  const largest = logits.reduce((most, value) => Math.max(most, value), -Infinity);
-  const powers = logits.map((value) => Math.exp(value - largest));
-  const sum = powers.reduce((total, value) => total + value, 0);
-  return powers.map((value) => value / sum);
 }
 
 // Return a picture of rows of numbers with their labels; blue is positive, orange negative.

@@ -94,7 +94,7 @@ function renderViews(container, views, sentenceIndex) {
     };
     const content = {
       run: `runs/${model.name}`,
-      commit: model.commit,
+      packageVersion: model.package_version,
       languages: [model.source, model.target],
       isMultilingual: model.hasManyPairs,
       sentences,

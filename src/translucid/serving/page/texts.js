@@ -31,7 +31,7 @@ import {
   selectedModel,
   swapLanguages,
 } from "./languages.js";
-import { formatNumber, gettext, ngettext } from "./messages.js";
+import { formatNumber, gettext, LANGUAGE, ngettext } from "./messages.js";
 import { $, progressIndicator } from "./page_elements.js";
 import { showPivotNote, viewsOf, withChosenTranslation } from "./pivot_steps.js";
 import { automaticRequestDelay, postJson, readResponse, recordAutomaticRequest } from "./requests.js";
@@ -131,9 +131,10 @@ export async function copyTranslation() {
   if (text) await copy(text, gettext("Copied"));
 }
 
-// Copy a link that opens the text with its languages, its model and the view of it.
+// Copy a link that opens the text with its languages, its model and the view of it, in the language of the page.
 export async function copyLink() {
-  if ($("source").value.trim()) await copy(linkTo({ ...currentState(), ...currentPlace() }), gettext("Link copied"));
+  if (!$("source").value.trim()) return;
+  await copy(linkTo({ ...currentState(), ...currentPlace(), lang: LANGUAGE }), gettext("Link copied"));
 }
 
 async function copy(text, confirmation) {

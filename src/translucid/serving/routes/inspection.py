@@ -167,7 +167,7 @@ class InspectionRoutes(Handlers):
     async def picture(self, call: Call[PictureFields]) -> Response:
         """Draw a figure of a sentence and its translation."""
         translator = find_model(self.context, call.fields).translator
-        return await pdf_response(call.task, lambda: _draw(translator, call.fields))
+        return await pdf_response(call.task, lambda: _draw(translator, call.fields), call.fields.caption)
 
 
 async def _look_at_steps(call: Call[LookFields], served: ServedPivot, header: dict[str, Any]) -> Response:
@@ -442,13 +442,13 @@ def pivot_steps(
     return steps
 
 
-async def pdf_response(task: RequestTask, figure: Callable[[], Figure]) -> Response:
-    """Answer with a figure as PDF."""
+async def pdf_response(task: RequestTask, figure: Callable[[], Figure], caption: str = "") -> Response:
+    """Answer with a figure as PDF, which carries a caption as its subject."""
 
     def pdf() -> bytes:
         from translucid.inspection.plots import rendered
 
-        return rendered(figure(), "pdf")
+        return rendered(figure(), "pdf", caption=caption)
 
     return Response(await task.run(pdf), media_type="application/pdf")
 

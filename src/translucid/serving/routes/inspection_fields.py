@@ -191,6 +191,7 @@ class PictureFields(PatchingFields, ContrastFields):
     head: MapNumber | None = Field(None, description="for a map; the average of all if not given")
     method: Method = "erasure"
     ablate: Heads = Field(default_factory=list)
+    caption: str = Field("", max_length=5 * MAX_INSPECTED, description="the subject of the file")
 
     @property
     def explained_by(self) -> str:

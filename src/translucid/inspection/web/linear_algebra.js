@@ -31,7 +31,7 @@ export function weightedSum(weights, vectors) {
 
 // The softmax of the scores whose `mask` is true. Masked positions have weight 0, also if all of them are masked.
 export function softmax(scores, mask = scores.map(() => true)) {
-  const maximum = Math.max(...scores.filter((_, i) => mask[i]));
+  const maximum = scores.reduce((largest, score, i) => (mask[i] ? Math.max(largest, score) : largest), -Infinity);
   const exponentials = scores.map((score, i) => (mask[i] ? Math.exp(score - maximum) : 0));
   const total = sum(exponentials);
   return exponentials.map((value) => (total ? value / total : 0));

@@ -1,6 +1,6 @@
 """Captions of figures: the run with the version that trained it, and the command that draws the figure.
 
-A saved figure carries its caption as metadata: an SVG as `<desc>`, a PNG as `Description`, a
+A saved figure carries its caption as metadata, also one of the page: an SVG as `<desc>`, a PNG as `Description`, a
 PDF as its subject. `translucid draw caption` reads it again.
 """
 

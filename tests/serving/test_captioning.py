@@ -160,7 +160,13 @@ def test_caption_requests_are_counted(serve, captioner_run, scene):
 def test_translators_and_captioners_beside_each_other(serve, run, captioner_run, scene):
     client = serve(str(run), str(captioner_run), str(captioner_run))
     assert client.get("/models").json() == [
-        {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"], "package_version": RunFolder(run).last_version()},
+        {
+            "name": "tiny",
+            "reads": "text",
+            "sources": ["en"],
+            "targets": ["es"],
+            "package_version": RunFolder(run).last_version(),
+        },
         {"name": "eyes", "reads": "images"},
         {"name": "eyes 2", "reads": "images"},
     ]

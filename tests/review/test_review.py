@@ -257,6 +257,8 @@ def test_a_document_is_written_as_a_review():
     for name in FORMATS:
         unknown = written_review(name, review_of("a.html", document, {}, ("en", None)))
         assert read_review(name, unknown).languages == ("en", None)
+    with pytest.raises(UserError, match=r"a\.html: has no text to review"):
+        DocumentForReview("a.html", read_document("a.html", b"<hr>", LANGUAGES), LANGUAGES).filled({})
 
 
 def test_tables_from_programs_that_remove_what_was_sent():

@@ -93,7 +93,12 @@ def review_of(
         targets: the translations of its segments; of the others, those in the document are taken.
         languages: the source and the target language.
         earlier: a review from which the translations are; its machine's text, notes and comments are kept.
+
+    Raises:
+        UserError: the document has no segments; XLIFF allows no file without them.
     """
+    if not document.segments:
+        raise UserError("has no text to review", file=name)
     earlier_rows = {row.number: row for row in earlier.rows} if earlier else {}
     rows = []
     for i, segment in enumerate(document.segments):

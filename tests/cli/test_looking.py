@@ -341,8 +341,6 @@ def test_missing_maps_of_a_recurrent_model_are_not_drawn(call, corpus, tmp_path)
 def test_draw(call, small_run, tmp_path):
     for arguments in (
         ["attention", small_run, "I like soccer"],
-        ["attention", small_run, "I like soccer", "--layer", 0],
-        ["mask", small_run, "I like soccer"],
         ["mask", small_run, "I like soccer", "You sing", "--kind", "padding"],
         ["positions", "--length", 20],
         ["beam", small_run, "I like soccer", "--beam", 3],

@@ -389,9 +389,11 @@ def test_tune_passes_its_options_on(call, tuning_calls, tmp_path):
 def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(small_run, run)
-    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    few = tmp_path / "few.tsv"
+    few.write_text("".join((corpus / "train.tsv").read_text(encoding="utf-8").splitlines(keepends=True)[:30]))
+    files = ["--train", few, "--valid", corpus / "test.tsv"]
     for purpose, count in ("speed", 2), ("shortlists", 4):
-        result = call("tune", purpose, run, *files, "--allow", "100", "--sentences", 4)
+        result = call("tune", purpose, run, *files, "--allow", "100", "--sentences", 2)
         assert result.code == 0, result.err
         assert (result.out.count("ctranslate2"), result.out.count("torch")) == (2 * count, count)
         assert "← chosen" in result.out

@@ -34,7 +34,7 @@ def writers(small_run, corpus, ending, forked_workers):
         ".npz": [look, ["look", run, "--tsv", pairs, "--save"]],
         ".json": [look],
         ".html": [look],
-        ".svg": [look, ["draw", "positions", "--out"]],
+        ".svg": [["draw", "positions", "--length", "5", "--out"]],
     }[ending]
 
 

@@ -89,7 +89,7 @@ def counting_run(tmp_path_factory):
 
 
 def test_in_the_end_the_fastest_way_to_translate_is_found(call, counting_run, tmp_path, monkeypatch):
-    monkeypatch.setattr(post_training, "find_fastest", partial(post_training.find_fastest, sentences=8))
+    monkeypatch.setattr(post_training, "find_fastest", partial(post_training.find_fastest, sentences=2))
     shutil.copytree(counting_run, tmp_path / "run")
     tuned_file = tmp_path / "run" / "tuned.json"
     assert not tuned_file.exists()
@@ -109,7 +109,7 @@ def test_two_vocabularies_have_only_pieces_of_their_language(call, counting, tmp
     apart = ["data.tokenizer.joint=false", "data.tokenizer.vocabulary=22", "model.share_embeddings=false"]
     result = call("train", "--no-tune", *counting, *apart)
     assert result.code == 0, result.err
-    result = call("tune", "speed", tmp_path / "run", "--sentences", 8)
+    result = call("tune", "speed", tmp_path / "run", "--sentences", 2)
     assert result.code == 0, result.err
     assert (result.out.count("all pieces"), result.out.count("seen pieces")) == (3, 0)
 

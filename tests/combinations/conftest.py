@@ -29,12 +29,15 @@ def pairs():
 
 
 @pytest.fixture(scope="session")
-def runs(train, pairs, tmp_path_factory) -> Path:
+def runs(train, pairs, made_once) -> Path:
     """A folder with the runs main, reverse, first (it writes what main reads) and other (fine-tuned from main).
 
     main has the adapter mine.
     """
-    folder = tmp_path_factory.mktemp("combinations")
+    return made_once("combinations", lambda folder: _train_all(train, pairs, folder))
+
+
+def _train_all(train, pairs, folder):
     corpora = Corpora.of(pairs[:100], pairs[100:])
     languages = ["data.source_language=en", "data.target_language=es"]
     train(folder / "main", *FEATURES, "training.max_steps=60", data=corpora)
@@ -58,7 +61,6 @@ def runs(train, pairs, tmp_path_factory) -> Path:
     estimator = Estimator(**figures, weights=weights, offset=0.0, slope=1.0, shift=0.0)
     main = RunFolder(folder / "main")
     save_confidence(main, main.tokenizer(), None, estimator)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -94,8 +94,9 @@ def rows_of(result):
     return [json.loads(line) for line in result.out.splitlines()]
 
 
-PAIRS = [pair for pair in combinations(OPTIONS, 2) if pair != ("mbr", "rerank")]
-"""All but two values of one option."""
+SEPARATE = {frozenset(("mbr", "rerank")), *map(frozenset, combinations(NEUTRAL, 2))}
+"""Two values of one option, and options that are tried all at once."""
+PAIRS = [pair for pair in combinations(OPTIONS, 2) if frozenset(pair) not in SEPARATE]
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
@@ -124,6 +125,14 @@ def test_two_options_mean_what_each_says(translate, first, second):
     for option, other in ((first, second), (second, first)):
         if option in NEUTRAL and options != {"sampling", "nbest"}:
             assert translations_without(rows, option) == translations_without(rows_of(translate(other)), option)
+
+
+def test_options_that_change_no_translation_do_not_change_those_of_each_other(translate):
+    rows, alone = rows_of(translate(*sorted(NEUTRAL))), rows_of(translate("nbest"))
+    for row in rows:
+        check(row, NEUTRAL)
+    assert [row["origin"] for row in rows] == [*["model"] * KNOWN, "memory"]
+    assert translations_without(rows, "memory") == translations_without(alone, "memory")
 
 
 def check(row, options):

@@ -145,10 +145,11 @@ TOKENS += [
 TOKENS += ["<style>", "<script ", "<!--", "<a ", "&a", "www.", "a://b{{", "mailto:(", "~", "%1", "%0", "a@a.", "'{"]
 
 
-@pytest.mark.parametrize("syntax", PlaceholderSyntax)
+@pytest.mark.parametrize("syntax", [PROSE, MESSAGE])
 def test_searching_takes_linear_time(syntax):
+    """These have most rows of the table; tests/documents/test_growth.py measures the pattern of each."""
     for token in TOKENS:
-        assert_linear(lambda count, token=token: lambda: list(kept_parts(token * count, syntax)), 400, 6_400)
+        assert_linear(lambda count, token=token: lambda: list(kept_parts(token * count, syntax)), 300, 4_800)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)

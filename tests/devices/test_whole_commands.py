@@ -25,7 +25,9 @@ FEW = [
 ]
 
 
-SMALL = "model.width=16", "data.tokenizer.vocabulary=200"
+SMALL = "model.width=16", "data.tokenizer.vocabulary=200", "training.batch_tokens=100"
+FEATURES = "--updates", "1", "--expansion", "2", "--active", "4"
+ONCE = "training.max_steps=1", "training.validate_every=1"
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +60,21 @@ def captioner_training(scenes, folder, device):
     return [str(part) for part in command]
 
 
+@pytest.fixture(scope="module")
+def commands_by_device(texts, small_run, language_run, captioner, classifier, scenes, tmp_path_factory):
+    """Return the commands by device and name."""
+    runs = texts, small_run, language_run, captioner, classifier, scenes
+    return {device: commands(*runs, tmp_path_factory.mktemp(device)) for device in ("cpu", "cuda", "mps")}
+
+
 def commands(corpus, small_run, language_run, captioner, classifier, scenes, folder):
     """Return the commands by name; they write to `folder`."""
     test = folder / "test.tsv"
     test.write_text("".join((corpus / "test.tsv").read_text().splitlines(keepends=True)[:5]))
     texts = folder / "texts.txt"
     texts.write_text("I like soccer\n\nthe beach\n")
+    single = folder / "single.tsv"
+    single.write_text("I like it.\tMe gusta.\n")
     terms = folder / "terms.tsv"
     terms.write_text("beach\tplaya\n")
     language = language_run("lm-lstm")
@@ -79,7 +90,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
     resume_settings = "training.max_steps=22", "training.validate_every=22", "training.validate_sentences=2"
     files = "--train", corpus / "train.tsv", "--valid", test
     return {
-        "train": ["train", *files, "--out", folder / "rnn", "--model", "rnn-bahdanau", *FEW, *SMALL],
+        "train": ["train", *files, "--out", folder / "rnn", "--model", "rnn-bahdanau", *FEW, *SMALL, *ONCE],
         "resume": ["train", "--resume", *files, "--out", resumed, "--set", *resume_settings],
         "translate": ["translate", small_run, SENTENCE, *TORCH, "--beam", "2"],
         "n-best": ["translate", small_run, SENTENCE, *TORCH, "--nbest", "2", "--format", "jsonl", "--alignments"],
@@ -93,7 +104,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "perplexity": ["evaluate", language, "--test", corpus / "test.jsonl", "--json"],
         "caption": ["caption", captioner, image, "--beam", "2"],
         "explain an image": ["explain", captioner, image],
-        "features": ["features", featured, "--text", corpus / "test.tsv", "--valid", test, "--updates", "2"],
+        "features": ["features", featured, "--text", test, "--valid", single, *FEATURES],
         "features of a text": ["features", featured, SENTENCE],
         "graph": ["graph", featured, SENTENCE, "--word", "0"],
         "why a head looks": ["graph", featured, SENTENCE, "--score", "decoder.0.cross.head.0:0:0"],
@@ -111,7 +122,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
             *("--perplexity", "--json"),
         ],
         "patch": ["patch", small_run, SENTENCE, "I like the house."],
-        "heads": ["heads", small_run, "--valid", test, "--sentences", "1", "--mean", "--beam", "1", "--json"],
+        "heads": ["heads", small_run, "--valid", single, "--mean", "--beam", "1", "--json"],
         "a head off": ["look", small_run, SENTENCE, "--ablate", "decoder.0.cross.head.0"],
         "contributions": ["look", small_run, SENTENCE, "--method", "contributions"],
         "norms": ["look", small_run, SENTENCE, "--method", "norms"],
@@ -156,24 +167,17 @@ TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
 """Values that differ between runs."""
 INEXACT = "score captions", "heads", "features", "features of a text", "graph", "why a head looks"
 """Commands whose last digits differ on a device, as sums are computed in another order."""
+FOLDER = re.compile(r"/\S+/(cpu|cuda|mps)\d+/")
 DECIMAL = re.compile(r"-?\d+\.\d+")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
-    name, texts, small_run, language_run, captioner, classifier, scenes, tmp_path, capsys
-):
-    commands_by_device = {}
-    for device in ("cpu", "cuda", "mps"):
-        (tmp_path / device).mkdir()
-        commands_by_device[device] = commands(
-            texts, small_run, language_run, captioner, classifier, scenes, tmp_path / device
-        )[name]
+def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(name, commands_by_device, capsys):
     capsys.readouterr()
 
     def output_of(device):
-        assert run([*map(str, commands_by_device[device]), "--device", device]) == 0
-        text = TIMES.sub("", capsys.readouterr().out.replace(str(tmp_path / device), ""))
+        assert run([*map(str, commands_by_device[device][name]), "--device", device]) == 0
+        text = TIMES.sub("", FOLDER.sub("", capsys.readouterr().out))
         if name not in INEXACT:
             return text, []
         return DECIMAL.sub("", text), list(map(float, DECIMAL.findall(text)))
@@ -193,8 +197,8 @@ ELSEWHERE = {"demo", "distill", "compare", "serve", "mcp", "data", "memory", "tu
 """Commands with `--device` that other tests call, or that consist of these."""
 
 
-def test_every_command_with_a_device_is_tested(texts, small_run, language_run, captioner, classifier, scenes, tmp_path):
-    tested = commands(texts, small_run, language_run, captioner, classifier, scenes, tmp_path)
+def test_every_command_with_a_device_is_tested(commands_by_device):
+    tested = commands_by_device["cpu"]
     assert sorted(tested) == sorted(NAMES)
     with_device = set()
     for name, command in tree().commands.items():

@@ -113,12 +113,13 @@ CHARACTERS = [
         "--",
     ),
 ]
-SIGNS = ["[", "](", "]", "`", "*", "_a ", "\\", "|a", "> ", "- a\n", "# a\n\n", "===\n", "==a", "~~", "+ "]
-"""Signs of Markdown, which are tried everywhere."""
 TOKENS = [*MARKUP, *MESSAGES, *MARKDOWN, *STRINGS, *SUBTITLES, *CHARACTERS]
-"""Tokens that are repeated."""
-IN_XML = [*MARKUP, *MESSAGES, *CHARACTERS]
-"""Tokens that are repeated in texts of XML, where other syntax has no meaning."""
+"""Tokens that are repeated for each pattern."""
+IN_TEXTS = [
+    *("<", "<a ", "</", "<b>", "<b>a</b>", "<!--", "&", "&amp;", "{", "{{ ", "{a}", "{n, select, ", "%", "%s ", "${"),
+    *("a", "a ", "a.", "é", "1,", "(", "http://a.", "a@", " ", "\n", "\x00", "\u0301", "😀", "足", "-"),
+]
+"""Tokens that are repeated in the texts of every format, as the same functions read them."""
 
 _PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 _XLIFF = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">{}</xliff>'
@@ -252,13 +253,24 @@ PLACES = {
 """Documents around a text by file name: `whole` is the text alone, others contain it in a segment."""
 
 
-_OWN = {**dict.fromkeys((".md", ".mdx"), MARKDOWN), **dict.fromkeys((".srt", ".vtt"), SUBTITLES)}
-"""Syntax that other formats do not have."""
+_MARKUP = (".xml", ".resx", ".ts", ".xlf", ".tmx")
+_PACKED = (".docx", ".pptx", ".xlsx", ".odt", ".ods", ".epub")
+_SYNTAX = {
+    **dict.fromkeys((".html", *_MARKUP), MARKUP),
+    ".md": MARKDOWN,
+    ".mdx": ["{", "{/*", "{a}`", "<a {", "import ", "export a", "[a](", "- a\n", "> ", "`", "*a ", "|a"],
+    **dict.fromkeys((".srt", ".vtt"), SUBTITLES),
+    **dict.fromkeys(_PACKED, ()),
+}
+_EVERYTHING = {"text.json": [*MARKUP, *MESSAGES, *CHARACTERS], "text.md": [*MARKUP, *MESSAGES, *CHARACTERS]}
+"""Places for the tokens of all texts; elsewhere, `IN_TEXTS` stands for them."""
 
 
 def tokens_of(name):
-    """Return the tokens that are repeated at a place: what all texts may contain, and the syntax of its format."""
-    escaped = (".xml", ".resx", ".ts", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".epub")
-    if name.startswith("text.") and name.endswith(escaped):
-        return IN_XML
-    return [*IN_XML, *SIGNS, *_OWN.get(Path(name).suffix, STRINGS)]
+    """Return the tokens that are repeated at a place: of texts, and of the syntax of its format."""
+    ending = Path(name).suffix
+    if name == "cell.md":
+        return [*IN_TEXTS, "|", "|a", "`", "\\|", "*a ", "[a]("]
+    # The syntax of XML is escaped in its texts.
+    syntax = [] if name.startswith("text.") and ending in _MARKUP else _SYNTAX.get(ending, STRINGS)
+    return [*dict.fromkeys([*_EVERYTHING.get(name, IN_TEXTS), *syntax])]

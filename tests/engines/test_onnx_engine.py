@@ -105,7 +105,7 @@ def assert_same(our_lists, their_lists, atol=1e-3):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_in_numpy_finds_what_our_own_search_finds(engine_of, kind):
     torch_engine, tokenizer = engine_of(kind)
-    engine, ids = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer, 8)
+    engine, ids = OnnxEngine.of(torch_engine, tokenizer), sources(tokenizer, 4)
     names = [*OPTIONS]
     if kind not in WITH_ALL_OPTIONS:
         names = ["n-best, no length penalty", names[[*KINDS].index(kind) % len(names)]]
@@ -116,28 +116,27 @@ def test_the_search_in_numpy_finds_what_our_own_search_finds(engine_of, kind):
     assert OnnxEngine.difference_from(torch_engine, tokenizer) < 1e-4
 
 
-@pytest.mark.parametrize(("kind", "weights"), [("pre-norm", "float32"), ("Luong", "float32"), ("SSRU", "int8")])
+@pytest.mark.parametrize(("kind", "weights"), [("Luong", "float32"), ("SSRU", "int8")])
 def test_a_translation_does_not_depend_on_the_others(engine_of, monkeypatch, kind, weights):
     torch_engine, tokenizer = engine_of(kind)
-    engine, ids = OnnxEngine.of(torch_engine, tokenizer, quantization=weights, threads=2), sources(tokenizer)
+    engine, ids = OnnxEngine.of(torch_engine, tokenizer, quantization=weights, threads=2), sources(tokenizer, 9)
     assert str(engine) == f"onnx, {weights}, all pieces"
     options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1)
     expected = [engine.decode(SearchRequest([sentence], options))[0] for sentence in ids]
-    for rows in (searching.ROWS, 40):  # one batch; several batches, in two threads
+    for rows in (searching.ROWS, 20):  # one batch; several batches, in two threads
         monkeypatch.setattr(searching, "ROWS", rows)
         assert_same(engine.decode(SearchRequest(ids, options)), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["SSRU", "Bahdanau"])
-def test_outputs_begin_with_the_target_prefix(engine_of, kind):
-    torch_engine, tokenizer = engine_of(kind)
+def test_outputs_begin_with_the_target_prefix(engine_of):
+    torch_engine, tokenizer = engine_of("Bahdanau")
     torch_engine = TorchEngine(torch_engine.model, torch_engine.word_starts, opening=[20, 11])
     engine = OnnxEngine.of(torch_engine, tokenizer)
     engine.opening = [20, 11]
     options = DecodingOptions(beam=3, nbest=2, min_length=4)
     expected, outputs = (
-        torch_engine.decode(SearchRequest(sources(tokenizer), options)),
-        engine.decode(SearchRequest(sources(tokenizer), options)),
+        torch_engine.decode(SearchRequest(sources(tokenizer, 5), options)),
+        engine.decode(SearchRequest(sources(tokenizer, 5), options)),
     )
     assert_same(expected, outputs)
     assert outputs[0][0].tokens[:2] == [20, 11]
@@ -344,14 +343,12 @@ def test_tuning_tries_onnx_where_ctranslate2_can_t_run(engine_of, monkeypatch):
     ]
 
 
-def test_pytorch_is_not_loaded_to_translate(run, tmp_path, monkeypatch):
+def test_pytorch_is_not_loaded_to_translate(run):
     program = (
         "import sys\nfrom translucid.cli.main import run\nsys.exit(run(sys.argv[1:]) or 10 * ('torch' in sys.modules))"
     )
     command = [sys.executable, "-c", program, "translate", str(run.path), TEXTS[0], "--device", "cpu"]
-    expected = texts(run)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))  # another process converts the model
+    expected = texts(run)  # converts the model; tests/engines/test_engines.py lets another process do that
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout == f"{expected[1][0]}\n"
-    assert list((tmp_path / "empty" / "translucid" / "onnx").rglob("sha256.json"))

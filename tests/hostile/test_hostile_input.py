@@ -9,14 +9,14 @@ import pytest
 from translucid.ground.errors import UserError
 
 COUNTS = {
-    "corpora": 400,
-    "documents": 120,
-    "texts": 150,
-    "settings": 150,
-    "vocabularies": 120,
-    "images": 250,
-    "run_folders": 80,
-    "searches": 40,
+    "corpora": 200,
+    "documents": 45,
+    "texts": 75,
+    "settings": 75,
+    "vocabularies": 60,
+    "images": 120,
+    "run_folders": 30,
+    "searches": 20,
     "lines": 9,
 }
 

@@ -66,7 +66,7 @@ def test_forward_backward_sums_over_all_alignments():
 
 
 def test_it_finds_most_gold_links_of_the_phrasebook():
-    phrases = list(generate(1500, split="train"))
+    phrases = list(generate(800, split="train"))
     links = statistical_links([Pair(phrase.source, phrase.target) for phrase in phrases], 200)
     gold = [Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)) for phrase in phrases[:200]]
     sure = alignment_score([sorted(link.sure) for link in links], gold)

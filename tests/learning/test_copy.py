@@ -35,15 +35,12 @@ MODELS = {
         width=48, heads=4, feed_forward=96, encoder_layers=1, decoder_layers=1, dropout=0.0
     ),
     "bahdanau": RecurrentOptions(width=48, attention="bahdanau", cell="gru", dropout=0.0),
-    "luong": RecurrentOptions(width=48, attention="luong-general", dropout=0.0),
-    "luong feeding": RecurrentOptions(width=48, attention="luong-dot", input_feeding=True, dropout=0.0),
+    "luong feeding": RecurrentOptions(width=48, attention="luong-general", input_feeding=True, dropout=0.0),
 }
 
 
 # To reverse, models have to align; copying would test nothing more.
-@pytest.mark.parametrize(
-    ("name", "steps"), [("transformer", 260), ("bahdanau", 150), ("luong", 160), ("luong feeding", 150)]
-)
+@pytest.mark.parametrize(("name", "steps"), [("transformer", 260), ("bahdanau", 150), ("luong feeding", 150)])
 def test_a_small_model_learns_to_reverse(name, steps):
     options = MODELS[name]
     torch.manual_seed(1)
@@ -52,13 +49,13 @@ def test_a_small_model_learns_to_reverse(name, steps):
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 1e-2 * min((step + 1) / 30, (steps - step) / (0.6 * steps), 1)
-        batch = batch_of(sentences(64, generator))
+        batch = batch_of(sentences(48, generator))
         loss = batch_loss(model, batch)
         optimizer.zero_grad()
         (loss.smoothed / loss.tokens).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-    texts = sentences(200, generator)
+    texts = sentences(100, generator)
     results = TorchEngine(model).decode(SearchRequest([[*text, 3] for text in texts], DecodingOptions(beam=1)))
     correct = sum(nbest[0].tokens == text[::-1] for text, nbest in zip(texts, results, strict=True))
     assert correct >= 0.95 * len(texts)

@@ -85,7 +85,7 @@ def on_macos(tmp_path_factory):
 
 @pytest.fixture(scope="session", params=["on_windows", "on_macos"])
 def workspace(request):
-    """A workspace on each of the systems."""
+    """A workspace on each of the systems, for commands that write runs, many files or to standard output."""
     return request.getfixturevalue(request.param)
 
 

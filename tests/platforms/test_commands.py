@@ -16,12 +16,12 @@ FILES = "--train", "train.tsv", "--valid", "valid.tsv"
 SCENES = {"--train": "train.tsv", "--valid": "valid.tsv", "--images": "images.tar"}
 
 
-def test_data(workspace):
-    assert "train" in workspace.call("data", "stats", "--train", "train.tsv", "--valid", "valid.tsv")
-    pairs = (workspace.folder / "train.tsv").read_bytes()
-    assert "train" in workspace.call("data", "stats", "--train", "-", stdin=pairs)
-    workspace.call("data", "clean", "train.tsv", "--out", "clean.tsv")
-    assert (workspace.folder / "clean.tsv").read_bytes().count(b"\n") > 50
+def test_data(on_windows):
+    assert "train" in on_windows.call("data", "stats", "--train", "train.tsv", "--valid", "valid.tsv")
+    pairs = (on_windows.folder / "train.tsv").read_bytes()
+    assert "train" in on_windows.call("data", "stats", "--train", "-", stdin=pairs)
+    on_windows.call("data", "clean", "train.tsv", "--out", "clean.tsv")
+    assert (on_windows.folder / "clean.tsv").read_bytes().count(b"\n") > 50
 
 
 def test_a_translator_is_trained_resumed_with_an_equal_corpus_in_another_file_and_replaced(workspace):
@@ -57,32 +57,32 @@ def test_translations_by_several_processes(on_windows, forked_workers):
     assert (on_windows.folder / "long.out").read_bytes().count(b"\n") == 60
 
 
-def test_documents_terms_and_alignments(workspace):
-    workspace.call("translate", workspace.translator, "--input", "text.md", "--output", "out.md")
-    assert (workspace.folder / "out.md").read_bytes().startswith(b"# ")
-    aligned = workspace.call(
-        *("translate", workspace.translator, "--input", "text.txt", "--terms", "terms.tsv", "--alignments")
+def test_documents_terms_and_alignments(on_windows):
+    on_windows.call("translate", on_windows.translator, "--input", "text.md", "--output", "out.md")
+    assert (on_windows.folder / "out.md").read_bytes().startswith(b"# ")
+    aligned = on_windows.call(
+        *("translate", on_windows.translator, "--input", "text.txt", "--terms", "terms.tsv", "--alignments")
     )
     assert "casa" in aligned and "\t" in aligned
 
 
-def test_what_a_model_looks_at(workspace):
-    run, text = workspace.translator, "The house is big."
-    assert "▇" in workspace.call("look", run, text)
-    workspace.call("look", run, text, "--save", "maps.html")
-    assert "charset" in (workspace.folder / "maps.html").read_text(encoding="utf-8")
-    assert workspace.call("explain", run, text)
+def test_what_a_model_looks_at(on_windows):
+    run, text = on_windows.translator, "The house is big."
+    assert "▇" in on_windows.call("look", run, text)
+    on_windows.call("look", run, text, "--save", "maps.html")
+    assert "charset" in (on_windows.folder / "maps.html").read_text(encoding="utf-8")
+    assert on_windows.call("explain", run, text)
 
 
-def test_measures(workspace):
-    run = workspace.translator
-    assert "BLEU" in workspace.call("evaluate", run, "--test", "valid.tsv")
-    assert "▁" in workspace.call("score", run, "valid.tsv", "--tokens")
-    assert workspace.call("align", run, "--pairs", "valid.tsv").count("\n") == 4
+def test_measures(on_windows):
+    run = on_windows.translator
+    assert "BLEU" in on_windows.call("evaluate", run, "--test", "valid.tsv")
+    assert "▁" in on_windows.call("score", run, "valid.tsv", "--tokens")
+    assert on_windows.call("align", run, "--pairs", "valid.tsv").count("\n") == 4
 
 
 def test_tuning(on_windows):
-    on_windows.call("tune", "speed", on_windows.translator)
+    on_windows.call("tune", "speed", on_windows.translator, "--sentences", 2)
     assert (on_windows.translator / "tuned.json").exists()
 
 
@@ -101,7 +101,7 @@ def test_memories(on_windows):
 @pytest.mark.parametrize("kind", ["ctranslate2", "huggingface"])
 def test_exchange_with_other_toolkits(on_windows, kind):
     run = on_windows.translator
-    for overwrite in ([], ["--overwrite"]):
+    for overwrite in ([], ["--overwrite"]):  # a folder is also replaced
         on_windows.call("export", run, f"as-{kind}", "--to", kind, *overwrite)
         on_windows.call("import", f"as-{kind}", f"from-{kind}", *overwrite)
     ours, imported = (on_windows.call("translate", model, "--input", "text.txt") for model in (run, f"from-{kind}"))
@@ -119,15 +119,15 @@ def test_images(on_windows):
     assert (on_windows.folder / "captions.txt").exists()
 
 
-def test_language_models_and_classifiers(workspace):
-    run = workspace.language_model
-    workspace.call("train", "--resume", "--out", run, "--set", "training.max_steps=3")
-    assert workspace.call("generate", run, "the", "--max-tokens", 5)
+def test_language_models_and_classifiers(on_windows):
+    run = on_windows.language_model
+    on_windows.call("train", "--resume", "--out", run, "--set", "training.max_steps=3")
+    assert on_windows.call("generate", run, "the", "--max-tokens", 5)
     files = "--train", "train-labels.tsv", "--valid", "valid-labels.tsv"
-    workspace.train(
+    on_windows.train(
         "classifier", "--init-from", run, "--model", "classifier", *files, settings=["training.max_steps=2"]
     )
-    assert workspace.call("classify", "classifier", "the house").split("\t")[0] in ("long", "short")
+    assert on_windows.call("classify", "classifier", "the house").split("\t")[0] in ("long", "short")
 
 
 def test_a_server(workspace, monkeypatch):

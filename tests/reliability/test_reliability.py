@@ -8,7 +8,7 @@ import pytest
 
 from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import Start, output_of, train
-from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TUNED
+from tests.probes.kinds import IMAGES, LABELS, LANGUAGE
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def test_a_training_killed_at_random_moments_gives_the_same_run(tmp_path):
 
 
 def test_a_full_disk_is_reported_and_the_training_resumes(tmp_path):
-    assert check(training.full_disk(tmp_path, sizes=[0.7, 1.6]))["disks that are too small"] >= 1
+    assert check(training.full_disk(tmp_path, sizes=[0.7]))["disks that are too small"] == 1
 
 
 def test_a_read_only_folder_is_refused_for_training_and_good_for_translating(tmp_path):
@@ -52,22 +52,18 @@ def test_only_files_are_replaced(tmp_path):
 
 
 def test_damaged_files_are_detected_or_repaired(tmp_path):
-    check(training.damages(tmp_path, 11, seed=2))
+    check(training.damages(tmp_path, 9, seed=2))
 
 
 def test_a_captioner_killed_at_random_moments_gives_the_same_run(tmp_path):
-    figures = check(training.kills(tmp_path, 2, 10, IMAGES, latest=1))
+    figures = check(training.kills(tmp_path, 1, 6, IMAGES, latest=1))
     assert figures["kills"] >= 1 and figures["while reading the corpus"] >= 1
-
-
-def test_a_fine_tuning_killed_at_random_moments_gives_the_same_run(tmp_path):
-    assert check(training.kills(tmp_path, 2, 12, TUNED, latest=0.7))["kills"] >= 1
 
 
 @pytest.mark.parametrize("kind", [LANGUAGE, LABELS, IMAGES], ids=lambda kind: kind.name)
 def test_damaged_files_of_other_kinds_are_detected_or_repaired(tmp_path, kind):
     """First the files that only this kind stores."""
-    check(training.damages(tmp_path, 4, kind, seed=2))
+    check(training.damages(tmp_path, 2, kind, seed=2))
 
 
 def test_a_caption_job_that_is_killed_loses_nothing(tmp_path):

@@ -3,7 +3,6 @@
 import io
 import re
 import tarfile
-from functools import cache
 from random import Random
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 import torch
 
 from tests.probes.forked import forked, forked_group
-from tests.training.conftest import KINDS, SHORT_CAPTIONS, TINY, TRAINING
+from tests.training.conftest import SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.captions import image_store
 from translucid.captions.image_files import ImageFiles
@@ -32,35 +31,14 @@ def train(train_captioner):
 VARIED = ["data.shift=2", "data.mirror=true", "training.cooldown=0", SHORT_CAPTIONS]
 
 
-@pytest.fixture(scope="module")
-def uninterrupted_run(train, tmp_path_factory):
-    """Return a function that trains on varied images without interruption; tests must not change the runs."""
-
-    @cache
-    def training(kind):
-        folder = tmp_path_factory.mktemp("whole") / "run"
-        train(folder, kind, *VARIED)
-        return folder
-
-    return training
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_interrupted_training_gives_the_same_weights(train, uninterrupted_run, tmp_path, kind):
-    train(tmp_path / "parts", kind, *VARIED, "training.max_steps=5")
-    train(tmp_path / "parts", kind, *VARIED, resume=True)
+def test_an_interrupted_training_gives_the_same_run(train, tmp_path):
+    """Images are varied, and captions sampled."""
+    train(tmp_path / "whole", "caption-hard", *VARIED)
+    train(tmp_path / "parts", "caption-hard", *VARIED, "training.max_steps=5")
+    train(tmp_path / "parts", "caption-hard", *VARIED, resume=True)
+    assert_same_run(tmp_path / "parts", tmp_path / "whole")
     tensors, _ = RunFolder(tmp_path / "parts").load_state()
-    uninterrupted, _ = RunFolder(uninterrupted_run(kind)).load_state()
-    assert tensors.keys() == uninterrupted.keys()
-    for name, tensor in tensors.items():
-        assert torch.equal(tensor, uninterrupted[name]), name
-    if kind == "caption-hard":
-        assert tensors["model.baseline"] < 0, "the moving average of log p is kept"
-
-
-def test_the_same_seed_gives_the_same_run(train, uninterrupted_run, tmp_path):
-    train(tmp_path / "again", "caption-soft", *VARIED)
-    assert_same_run(tmp_path / "again", uninterrupted_run("caption-soft"))
+    assert tensors["model.baseline"] < 0, "the moving average of log p is kept"
 
 
 def test_features_of_a_frozen_network_are_cached(train, scenes, tmp_path):
@@ -105,7 +83,7 @@ def test_a_broken_image_is_named(train, scenes, tmp_path):
     with pytest.raises(UserError, match=r"train/000003\.png"):
         train(tmp_path / "run", images=images)
     output = io.StringIO()
-    train(tmp_path / "run2", "caption-soft", "data.skip_bad=true", images=images, output=output)
+    train(tmp_path / "run2", "caption-soft", "data.skip_bad=true", "training.max_steps=1", images=images, output=output)
     assert re.search(r"115 pairs; skipped 5: 5 of broken images", output.getvalue())
 
 

@@ -41,15 +41,18 @@ def test_metrics_have_rows_of_both_kinds(train, tmp_path):
 
 
 def test_limits_end_the_training(train, tmp_path):
-    epochs = train(tmp_path / "epochs", "training.max_steps=null", "training.max_epochs=2")
+    epochs = train(
+        tmp_path / "epochs", "training.max_steps=null", "training.max_epochs=2", "training.validate_every=99"
+    )
     assert (epochs.epoch, epochs.batch) == (1, epochs.step)  # the second epoch is complete; each update has two batches
     minutes = train(
         tmp_path / "minutes", "training.max_steps=null", "training.max_minutes=0.004", "training.patience=null"
     )
     assert minutes.seconds >= 0.24
     # With a tiny learning rate, BLEU does not change, and patience runs out.
-    stale = train(tmp_path / "stale", "training.learning_rate=1e-12", "training.patience=2", "training.max_steps=90")
-    assert stale.step == 7 * 3
+    patient = "training.patience=2", "training.validate_every=2", "training.max_steps=90"
+    stale = train(tmp_path / "stale", "training.learning_rate=1e-12", *patient)
+    assert stale.step == 2 * 3
 
 
 def test_sharded_by_a_process_alone_is_not_sharded(train, tmp_path):

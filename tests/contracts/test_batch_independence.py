@@ -34,9 +34,13 @@ def sources():
     return odd + [pair.source for pair in generate(7, split="test", max_words=8)]
 
 
-@pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("considered", ["small shortlist", "seen pieces", "all pieces"])
-@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+@pytest.mark.parametrize(
+    ("engine", "considered", "beam"),
+    [
+        *(("torch", "small shortlist", 3), ("torch", "seen pieces", 1), ("torch", "all pieces", 3)),
+        *(("ctranslate2", "small shortlist", 1), ("ctranslate2", "seen pieces", 3), ("ctranslate2", "all pieces", 1)),
+    ],
+)
 def test_alone_in_batches_and_in_another_order(tuned, sources, engine, considered, beam):
     run, shortlist = tuned
     listed = shortlist if considered == "small shortlist" else shortlist.splitlines()[0] + "\n"

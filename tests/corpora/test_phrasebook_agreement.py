@@ -46,7 +46,7 @@ def nouns() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def phrases() -> list[Phrase]:
-    return list(generate(9000, seed=11)) + list(generate(300, seed=12, min_words=25))
+    return list(generate(5000, seed=11)) + list(generate(150, seed=12, min_words=25))
 
 
 def bare(text: str) -> list[str]:
@@ -65,7 +65,7 @@ def test_determiners_and_nouns_agree(phrases):
             if noun in forms:
                 counts[noun] += 1
                 assert KIND[determiner] == forms[noun], phrase.target
-    assert sum(counts.values()) > 8000 and len(counts) > 150
+    assert sum(counts.values()) > 4400 and len(counts) > 150
 
 
 def test_adjectives_agree_with_the_noun_before_them(phrases):
@@ -78,7 +78,7 @@ def test_adjectives_agree_with_the_noun_before_them(phrases):
             if noun.lower() in forms and noun.lower() != "paraguas" and match and match[1] in COLOURS:
                 count += 1
                 assert endings[match[2]] == forms[noun.lower()], phrase.target
-    assert count > 150
+    assert count > 80
 
 
 def test_gustar_agrees_with_what_is_liked(phrases):
@@ -95,7 +95,7 @@ def test_gustar_agrees_with_what_is_liked(phrases):
                 assert verb_plural, phrase.target
             elif verb_plural:  # several things
                 assert re.search(r"\b[ye]\b", rest) or "," in phrase.target, phrase.target
-    assert min(counts.values()) > 400
+    assert min(counts.values()) > 200
 
 
 ENDINGS = {"we": ".*(mos|nos)", "they": ".*n|les|se", "you": ".*(s|ste)|te|ve|da|contigo"}
@@ -111,7 +111,7 @@ def test_pronouns_fix_the_person_of_the_verb_they_link_to(phrases):
                 linked = [spanish[t] for s, t in phrase.alignment if s == position]
                 counts[word] += 1
                 assert linked and all(re.fullmatch(ENDINGS[word], verb) for verb in linked), (phrase, linked)
-    assert min(counts.values()) > 100
+    assert min(counts.values()) > 50
 
 
 def test_what_spelling_forbids_does_not_occur(phrases):

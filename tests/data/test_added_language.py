@@ -103,7 +103,9 @@ NEW_TEXT = ["می\u200cخواهم ۲²", "نمی\u200cدانم…"] * 20
 
 
 @pytest.mark.parametrize(
-    ("other_texts", "kept"), [(ENGLISH, "\u200c²…"), ([*ENGLISH, *["x² and ²"] * 5, "x\u200cy"], "\u200c…")]
+    ("tokenizer", "other_texts", "kept"),
+    [("bpe", ENGLISH, "\u200c²…"), ("unigram", [*ENGLISH, *["x² and ²"] * 5, "x\u200cy"], "\u200c…")],
+    indirect=["tokenizer"],
 )
 def test_the_spelling_of_the_language_is_unchanged(tokenizer, other_texts, kept):
     said = []

@@ -53,8 +53,10 @@ def assert_same(results, expected):
             assert hypothesis.token_log_probabilities == pytest.approx(same.token_log_probabilities, abs=2e-6)
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("settings", [{"beam": 1, "max_loops": 2}, {"beam": 5, "nbest": 3, "min_length": 3}])
+GREEDY, BEAM = {"beam": 1, "max_loops": 2}, {"beam": 5, "nbest": 3, "min_length": 3}
+
+
+@pytest.mark.parametrize(("name", "settings"), [(next(iter(OPTIONS)), GREEDY), *((name, BEAM) for name in OPTIONS)])
 def test_a_captured_search_finds_the_same(name, settings):
     model, options = model_that_ends(*OPTIONS[name]), DecodingOptions(**settings)
     expected = outputs(model, options, False)
@@ -63,7 +65,7 @@ def test_a_captured_search_finds_the_same(name, settings):
     assert_same(outputs(model, options, True, batches=2), expected)
 
 
-@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("beam", [4])
 def test_it_does_so_on_an_emulated_gpu(beam):
     options = DecodingOptions(beam=beam, max_loops=2)
     expected = outputs(model_that_ends(), options, False)

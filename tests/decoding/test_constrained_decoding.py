@@ -54,7 +54,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("edges", [Edges(NONE, NONE), Edges(SIX, NONE), Edges(NONE, SIX), Edges(SIX, SIX)])
+@pytest.mark.parametrize("edges", [Edges(NONE, SIX), Edges(SIX, NONE)])
 @pytest.mark.parametrize("phrases", CASES.values(), ids=CASES)
 def test_a_beam_wide_enough_finds_the_best_output_that_has_all(
     phrases, edges, table_model, brute_force, source_batch, sentences

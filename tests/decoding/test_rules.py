@@ -62,7 +62,7 @@ def test_no_loops_looks_at_each_row_for_itself():
     assert forbidden(NoLoops(2, WORD_STARTS), [[4, 5, 5], [5, 4, 5], [6, 6, 6]]) == [[5], [], [6]]
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("times", [1, 3])
 def test_a_loop_is_found_in_a_whole_output_exactly_where_the_rule_forbids_one_of_its_tokens(times):
     random = Random(times)
     loops = 0

@@ -168,17 +168,16 @@ def test_short_hypotheses_do_not_end_the_search(tokenizer):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("beam", "options"),
     [
-        {"no_repeat_ngram": 1},
-        {"no_repeat_ngram": 2, "nbest": 4},
-        {"max_length_ratio": 0, "max_length_extra": 4, "nbest": 4},
-        {"max_length_ratio": 0.3, "max_length_extra": 1, "length_penalty": 0},
-        {"min_length": 3},
+        (1, {"no_repeat_ngram": 1}),
+        (4, {"no_repeat_ngram": 2, "nbest": 4}),
+        (4, {"max_length_ratio": 0, "max_length_extra": 4, "nbest": 4}),
+        (1, {"max_length_ratio": 0.3, "max_length_extra": 1, "length_penalty": 0}),
+        (4, {"min_length": 3}),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("beam", [1, 4])
 def test_an_option_gives_what_our_search_gives(tokenizer, beam, options):
     """Forbidden tokens keep their probability, and an output that is cut off by its limit has to end."""
     torch_engine, engine = engines(model_of(tokenizer), tokenizer)
@@ -223,8 +222,7 @@ def test_the_rules_hold_whatever_the_engine(tokenizer):
             assert [h.score for h in theirs] == sorted((h.score for h in theirs), reverse=True)
 
 
-@pytest.mark.parametrize("beam", [1, 4])
-@pytest.mark.parametrize("shortest", [2, 8, 30])
+@pytest.mark.parametrize(("beam", "shortest"), [(1, 2), (4, 8), (4, 30)])
 def test_a_minimum_length_gives_what_our_search_gives_also_beyond_the_limit(tokenizer, beam, shortest):
     torch_engine, engine = engines(model_of(tokenizer), tokenizer)
     options = DecodingOptions(beam=beam, nbest=beam, min_length=shortest, max_length_ratio=1, max_length_extra=1)

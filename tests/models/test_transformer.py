@@ -94,13 +94,12 @@ def test_first_weights_are_sane_at_every_depth(layers, norm):
     assert max(norms) / min(norms) < 30
 
 
-@pytest.mark.parametrize(("layers", "steps"), [(1, 60), (6, 25)])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_training_is_stable_at_every_depth(layers, steps, norm):
-    model = build((20, 20), width=32, feed_forward=64, encoder_layers=layers, decoder_layers=layers, norm=norm)
+def test_training_of_many_layers_is_stable(norm):
+    model = build((20, 20), width=32, feed_forward=64, encoder_layers=6, decoder_layers=6, norm=norm)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98))
     losses = []
-    for step in range(steps):
+    for step in range(25):
         optimizer.param_groups[0]["lr"] = 3e-3 * min(1, (step + 1) / 15)
         source = torch.randint(4, 20, (32, 5))
         logits = model(source, torch.cat([torch.full((32, 1), 2), source[:, :-1]], 1))

@@ -26,10 +26,9 @@ def validations(folder):
     return [row for row in RunFolder(folder).metrics() if row["kind"] == "validation"]
 
 
-@pytest.mark.parametrize("options", [[], CHARACTERS], ids=["embeddings", "characters"])
-def test_it_learns_in_both_directions(language_run, options):
+def test_it_learns_in_both_directions(language_run):
     longer = ["training.max_steps=60", "training.validate_every=10", "training.cooldown=0.3"]
-    first, *_, last = validations(language_run("lm-bilstm", *options, *longer, "training.learning_rate=0.04"))
+    first, *_, last = validations(language_run("lm-bilstm", *longer, "training.learning_rate=0.04"))
     for name in ("perplexity", "perplexity_word_forwards", "perplexity_word_backwards"):
         assert last[name] < 0.8 * first[name], name
     mean = (last["perplexity_word_forwards"] * last["perplexity_word_backwards"]) ** 0.5
@@ -58,10 +57,9 @@ def test_the_perplexity_of_each_direction_is_that_of_its_own_logits(bilstm, text
     assert validation.measures["bits_per_character"] == pytest.approx(entropy, rel=1e-3)
 
 
-@pytest.mark.parametrize("options", [[], CHARACTERS], ids=["embeddings", "characters"])
-def test_an_interrupted_training_ends_with_the_same_weights(language_run, texts, tmp_path, options):
+def test_an_interrupted_training_ends_with_the_same_weights(texts, tmp_path):
     files = ["--train", texts / "train.jsonl", "--valid", texts / "test.jsonl", "--out", tmp_path / "run"]
-    settings = [*LANGUAGE, *options, "training.cooldown=0", "training.max_steps=20"]
+    settings = [*LANGUAGE, *CHARACTERS, "training.cooldown=0", "training.max_steps=20"]
     start = ["train", *files, "--model", "lm-bilstm", "--set", *settings]
     uninterrupted_command = ["train", *files[:-1], tmp_path / "whole", *start[len(files) + 1 :]]
     assert run([str(a) for a in uninterrupted_command]) == 0

@@ -26,9 +26,8 @@ def test_a_model_learns_to_use_the_previous_sentence(train, passages, tmp_path):
     assert last["accuracy"] > 0.99, "without the previous sentence, two of three colors are wrong"
 
 
-@pytest.mark.parametrize("dropout", ["0", "0.1"])
-def test_a_resumed_training_gives_the_same_weights(dropout, train, passages, tmp_path):
-    settings = [*CONTEXT, f"data.subword_dropout={dropout}", "training.validate_every=3"]
+def test_a_resumed_training_gives_the_same_weights(train, passages, tmp_path):
+    settings = [*CONTEXT, "data.subword_dropout=0.1", "training.validate_every=3"]
     train(tmp_path / "whole", *settings, "training.max_steps=6", data=passages)
     train(tmp_path / "parts", *settings, "training.max_steps=4", data=passages)
     train(tmp_path / "parts", *settings, "training.max_steps=6", data=passages, resume=True)

@@ -144,9 +144,8 @@ def test_a_training_teaches_the_head_and_the_run_reads_it(train, tmp_path):
     assert not np.array_equal(taught.weights, mean.weights)
 
 
-@pytest.mark.parametrize("dropout", ["0", "0.1"])
-def test_a_resumed_training_gives_the_same_weights(dropout, train, tmp_path):
-    settings = [GUIDED, f"data.subword_dropout={dropout}", "training.validate_every=3", "data.placeholders=0.3"]
+def test_a_resumed_training_gives_the_same_weights(train, tmp_path):
+    settings = [GUIDED, "data.subword_dropout=0.1", "training.validate_every=3", "data.placeholders=0.3"]
     train(tmp_path / "whole", *settings, "training.max_steps=6", data=LINKED)
     train(tmp_path / "parts", *settings, "training.max_steps=3", data=LINKED)
     train(tmp_path / "parts", *settings, "training.max_steps=6", data=LINKED, resume=True)

@@ -74,11 +74,6 @@ def test_a_training_of_another_version_is_refused_with_that_reason(train, part_o
         train(run, resume=True)
 
 
-def test_the_same_seed_gives_the_same_run(train, uninterrupted_run, tmp_path):
-    train(tmp_path / "again")
-    assert_same_run(tmp_path / "again", uninterrupted_run)
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_seed_decides_the_first_weights(train, tmp_path, seed):
     torch.manual_seed(99)  # the random state before the training has no influence

@@ -15,7 +15,7 @@ from translucid.runs.tensor_file import load_tensors
 from translucid.training.validation import DirectionsValidator, GuardedValidator, TextValidator, Validation
 
 PAIRS = [Pair(p.source, p.target) for p in generate(9, split="test", max_words=8)]
-TWICE = ["training.max_steps=14", "training.averaging=0.5"]
+TWICE = ["training.max_steps=14", "training.averaging=0.5", "training.accumulate=1"]
 """Two validations of 4 sentences, after 7 and 14 updates."""
 
 
@@ -62,7 +62,7 @@ def test_the_best_weights_stay_if_they_are_better_on_all_sentences(train, scored
     folder = tmp_path / "run"
     assert train(folder, *TWICE, data=data).best_step == 7
     assert load_tensors(folder / "model.safetensors")[1]["step"] == 7
-    end = train(folder, "training.max_steps=21", "training.averaging=0.5", data=data, resume=True)
+    end = train(folder, *TWICE, "training.max_steps=21", data=data, resume=True)
     assert (end.best_step, end.best_score) == (21, 25)
     rows = [row for row in RunFolder(folder).metrics() if row["kind"] == "selection"]
     assert [(row["step"], row["kept_step"]) for row in rows] == [(14, 7), (21, 21)]

@@ -58,7 +58,7 @@ STARTS = {
     "captioner": ["--model", "caption-soft", *CAPTIONS, "--set", *IMAGE_ENCODER],
     "captioner, from": ["--init-from", "captioner", *CAPTIONS, "--set"],
 }
-INITIALIZED = [name for name in STARTS if "from" in name or name in ("both halves", "target text", "elmo")]
+INITIALIZED = [name for name in STARTS if "from" in name or name in ("both halves", "elmo")]
 
 
 def label_of(text):

@@ -47,10 +47,9 @@ def test_runs_trained_with_terms_read_marked_terms(terms_run, monkeypatch):
     assert sum(piece in marks for piece in chain.from_iterable(inputs)) == 3
 
 
-@pytest.mark.parametrize("dropout", ["0", "0.1"])
-def test_a_resumed_training_gives_the_same_weights(dropout, train, pairs, tmp_path):
+def test_a_resumed_training_gives_the_same_weights(train, pairs, tmp_path):
     corpora = Corpora.of(pairs[:100], pairs[100:103])
-    settings = [*TERMS, f"data.subword_dropout={dropout}", "training.validate_every=3"]
+    settings = [*TERMS, "data.subword_dropout=0.1", "training.validate_every=3"]
     train(tmp_path / "whole", *settings, "training.max_steps=6", data=corpora)
     train(tmp_path / "parts", *settings, "training.max_steps=3", data=corpora)
     train(tmp_path / "parts", *settings, "training.max_steps=6", data=corpora, resume=True)

@@ -59,7 +59,7 @@ def test_a_training_is_refused_if_all_validation_pairs_are_too_long(train, corpo
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("change", ["pairs", "sentences", "lengths"])
+@pytest.mark.parametrize("change", ["pairs", "lengths"])
 def test_scores_on_other_pairs_are_not_compared(train, partial_run, corpora, tmp_path, change):
     run = RunFolder(shutil.copytree(partial_run, tmp_path / "run"))
     tensors, facts = run.load_state()
@@ -67,9 +67,7 @@ def test_scores_on_other_pairs_are_not_compared(train, partial_run, corpora, tmp
     run.save_state(tensors, facts)
     other_pairs = [Pair(p.source, p.target) for p in generate(20, split="test", max_words=8)]
     data, settings = validated_with(corpora, *other_pairs), []
-    if change == "sentences":
-        data, settings = corpora, ["training.validate_sentences=2"]
-    elif change == "lengths":
+    if change == "lengths":
         data, settings = corpora, ["decoding.max_length_extra=2"]
     output = io.StringIO()
     train(run.path, "training.max_steps=14", *settings, data=data, resume=True, output=output)

@@ -20,10 +20,10 @@ def write_languages(folder, corpus):
     """Write the languages `fr` in capitals and `de`, both with letters of their own; return the training texts."""
     texts = {}
     for split in ("test", "train"):
-        pairs = list(read_pairs(corpus / f"{split}.tsv"))
+        pairs = list(read_pairs(corpus / f"{split}.tsv"))[: 5 if split == "test" else None]
         french = [Pair(pair.target.upper() + f" {RUNES}", pair.source) for pair in pairs]
         german = [Pair(pair.source, pair.target.replace("a", THORN)) for pair in pairs]
-        for code, rows in (("fr", french), ("de", german)):
+        for code, rows in (("es", pairs), ("fr", french), ("de", german)):
             lines = [f"{pair.source}\t{pair.target}\n" for pair in rows]
             (folder / f"{split}-{code}.tsv").write_text("".join(lines), encoding="utf-8")
         texts |= {"es": [pair.target for pair in pairs], "en": [pair.source for pair in pairs]}
@@ -68,7 +68,7 @@ def check_state(call, run, learned, texts, tests):  # noqa: F811
 
 def test_all_parts_of_a_run_know_what_it_has_learned(call, corpus, tmp_path, monkeypatch):  # noqa: F811
     texts = write_languages(tmp_path, corpus)
-    spanish, spanish_test = f"{corpus}/train.tsv:en-es", f"{corpus}/test.tsv:en-es"
+    spanish, spanish_test = f"{corpus}/train.tsv:en-es", f"{tmp_path}/test-es.tsv:en-es"
     tests = [spanish_test, f"{tmp_path}/test-fr.tsv:fr-en"]
     learned = {("en", "es"), ("es", "en"), ("fr", "en"), ("en", "fr")}
 

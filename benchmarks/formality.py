@@ -89,17 +89,18 @@ def read(file: Path, languages: tuple[str | None, str | None]) -> list[dict[str,
     rows = []
     for line in lines:
         source, target, *_ = line.split("\t")
-        label = address_of(target, languages[1])
+        label = address_of(target, languages[1], source, languages[0])
         row = {"source": source, "target": target, "addresses": address_of(source, languages[0]) != "none"}
         row |= {"formality": label} if label in FORMALITIES else {}
-        rows.append(row | {"language": languages[1]})
+        rows.append(row | {"languages": languages})
     return rows
 
 
 def form_of(text: str, row: dict[str, Any]) -> str:
     """Return `formal`, `informal`, or an empty text for a translation with words of both, or of neither."""
     if "contrast" not in row:
-        label = address_of(text, row["language"])
+        source_language, language = row["languages"]
+        label = address_of(text, language, row["source"], source_language)
         return label if label in FORMALITIES else ""
     other = next(formality for formality in FORMALITIES if formality != row["formality"])
     references = {row["formality"]: words(row["target"]), other: words(row["contrast"])}

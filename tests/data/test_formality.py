@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -124,9 +125,9 @@ def test_a_match_with_the_other_form_of_address_is_not_used(tmp_path):
     with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:
         memory.add([Pair("Where do you live?", "¿Dónde vives?"), Pair("It rains.", "Llueve.")], "")
         for formality, used in (("formal", [None, "Llueve."]), ("informal", ["¿Dónde vives?", "Llueve."])):
-            recall = Recall(memory, 100, lambda text, formality=formality: may_be(formality, "es", text))
+            recall = Recall(memory, 100, partial(may_be, formality, ("en", "es")))
             matches = map(recall.replacement, ("Where do you live?", "It rains."))
             assert [match and match.target for match in matches] == used
         memory.add([Pair("Where do you live?", "¿Dónde vive usted?")], "")
-        recall = Recall(memory, 100, lambda text: may_be("informal", "es", text))
+        recall = Recall(memory, 100, partial(may_be, "informal", ("en", "es")))
         assert getattr(recall.replacement("Where do you live?"), "target", None) != "¿Dónde vive usted?"

@@ -367,19 +367,22 @@ class Recall:
     """A memory and the percentage from which its matches replace translations."""
 
     def __init__(
-        self, memory: TranslationMemory, use_from: int = EXACT, accepts: Callable[[str], bool] = lambda target: True
+        self,
+        memory: TranslationMemory,
+        use_from: int = EXACT,
+        accepts: Callable[[str, str], bool] = lambda source, target: True,
     ) -> None:
-        """Use matches of `memory` of at least `use_from` percent whose targets a function accepts."""
+        """Use matches of `memory` of at least `use_from` percent whose source and target a function accepts."""
         self.memory, self.use_from, self.accepts = memory, use_from, accepts
 
     def replacement(self, text: str) -> Match | None:
         """Return the match to use instead of a translation, if there is one with the right numbers and placeholders."""
         if self.use_from >= EXACT:
             match = self.memory.exact(text)
-            if match is None or self.accepts(match.target):
+            if match is None or self.accepts(match.entry.source, match.target):
                 return match
         for match in self.memory.matches(text, self.use_from, MAX_MATCHES):
-            if match.has_right_numbers and self.accepts(match.target):
+            if match.has_right_numbers and self.accepts(match.entry.source, match.target):
                 return match
         return None
 

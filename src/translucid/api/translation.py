@@ -115,7 +115,7 @@ class Translation(NBest):
         out_of_domain_check = translator.loaded.out_of_domain_check(translator.languages, translator.tokenizer)
         for (piece, best), (source, text) in zip(self.parts, self.sentences, strict=True):
             ids, judged = piece.ids[:-1], best.judged
-            warnings += formality_warnings(translator.formality, translator.languages[1], text)
+            warnings += formality_warnings(translator.formality, translator.languages, source, text)
             warnings += quality_checks.about(source, ids, text, best.tokens, judged.log_probability)
             words = without_invisible(source)
             warnings += out_of_domain_check.about(words, ids, judged.tokens, judged.log_probability, words_of_terms)

@@ -200,7 +200,7 @@ class Translator:
         """The stages of a translation."""
         constraints = (self._term_constraint,) if self._term_constraint else ()
         engine = self.retrieval_engine if self.retrieval else self.engine
-        address = partial(may_be, self.formality, self.languages[1]) if self.formality else None
+        address = partial(may_be, self.formality, self.languages) if self.formality else None
         return SearchStages(self.pipeline, engine, constraints, self.ranking, address)
 
     @cached_property

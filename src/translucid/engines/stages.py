@@ -66,8 +66,8 @@ class SearchStages:
     constraints: tuple[TermConstraint, ...] = ()
     """The terminology constraints that translations have to satisfy."""
     ranking: Ranking | None = None
-    address: Callable[[str], bool] | None = None
-    """Whether a translation has no sign of the form of address that is not requested, if one is requested."""
+    address: Callable[[str, str], bool] | None = None
+    """Whether a translation of a source has no sign of the other form of address than the requested one, if any is."""
 
     def __str__(self) -> str:
         stages = [str(self.engine), *map(str, self.constraints)]
@@ -184,7 +184,7 @@ class SearchStages:
         return results
 
     def _has_address(self, piece: Piece, hypothesis: Hypothesis) -> bool:
-        return self.address is None or self.address(self.pipeline.text(piece, hypothesis.tokens))
+        return self.address is None or self.address(piece.text, self.pipeline.text(piece, hypothesis.tokens))
 
     def shorter(
         self,

@@ -288,7 +288,7 @@ class TranslationJob(LineJob):
         if self.memory:
             memory = open_memory(self.memory, self.languages)
             if len(memory):
-                recall = Recall(memory, self.memory_from, partial(may_be, self.formality, self.languages[1]))
+                recall = Recall(memory, self.memory_from, partial(may_be, self.formality, self.languages))
         translator = open_translator(self, recall, threads)
         if self.alignments and not translator.inspector.has_cross_attention:
             fix = "Omit `alignments`."

@@ -163,9 +163,10 @@ class RetrievalEngine:
 
     def _matching_pairs(self, text: str) -> Iterator[Pair]:
         """Yield the most similar pairs of a text, without those that address the reader in the other form."""
-        formality, language = self._translator.formality, self._translator.languages[1]
+        formality, languages = self._translator.formality, self._translator.languages
         matches = self.memory.matches(text, MIN_PERCENT, 2 * SEGMENTS if formality else SEGMENTS)
-        accepted = (match.entry for match in matches if may_be(formality, language, match.entry.target))
+        entries = (match.entry for match in matches)
+        accepted = (entry for entry in entries if may_be(formality, languages, entry.source, entry.target))
         for entry in islice(accepted, SEGMENTS):
             yield Pair(entry.source, entry.target)
 

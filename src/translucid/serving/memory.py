@@ -169,7 +169,7 @@ class ServerMemory:
         """Return the matches without signs of the other form of address."""
         if formality is None:
             return self.recall
-        return Recall(self.memory, accepts=partial(may_be, formality, self.languages[1]))
+        return Recall(self.memory, accepts=partial(may_be, formality, self.languages))
 
     @property
     def grows(self) -> bool:

@@ -165,8 +165,11 @@ class LibreTranslate(Handlers):
         if limit:
             columns["tooLong"] = [bool(length_warnings(text.versions[0], limit)) for text in translations]
         if fields.formality:
-            fits = [may_be(fields.formality, fields.target, text.versions[0]) for text in translations]
-            columns["otherFormality"] = [not fit for fit in fits]
+            other_formality = []
+            for (code, _), text, translation in zip(languages, texts, translations, strict=True):
+                fits = may_be(fields.formality, (code, fields.target), text, translation.versions[0])
+                other_formality.append(not fits)
+            columns["otherFormality"] = other_formality
         if any(pivots):
             columns["pivot"] = pivots
         memory = self.context.memory_of(task.client)

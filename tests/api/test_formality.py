@@ -115,6 +115,17 @@ def test_a_translation_with_the_other_form_of_address_has_a_warning(translator):
     assert warnings == {None: [], "formal": ["form of address: informal, not formal"], "informal": []}
 
 
+def test_live_translation_warns_when_a_sentence_has_ended(translator, monkeypatch):
+    monkeypatch.setattr("translucid.live.session.formality_warnings", lambda *arguments: [arguments])
+    session = translator.with_formality("formal").live("whole")
+    session.read("Do you like sports? It rains")
+    (first,) = session.messages
+    session.finish()
+    (_, second) = session.messages
+    texts = [sentence.text for sentence in session.sentences]
+    assert first == ("formal", ("en", "es"), TEXTS[0], texts[0]) and second[2:] == ("It rains", texts[1])
+
+
 def test_other_commands_take_it(call, formality_run, tmp_path):  # noqa: F811 - a fixture
     pairs, said = tmp_path / "pairs.tsv", {}
     pairs.write_text(f"{TEXTS[0]}\tTe gusta.\n", encoding="utf-8")

@@ -125,7 +125,11 @@ def test_long_texts_and_sentences_before_also_have_it(tokenizer):
 
 def test_a_match_with_the_other_form_of_address_is_not_used(tmp_path):
     with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:
-        pairs = Pair("Where do you live?", "¿Dónde vives?"), Pair("It rains.", "Llueve."), Pair("Drink water.", "Bebe agua.")
+        pairs = (
+            Pair("Where do you live?", "¿Dónde vives?"),
+            Pair("It rains.", "Llueve."),
+            Pair("Drink water.", "Bebe agua."),
+        )
         memory.add(pairs, "")
         informal = [pair.target for pair in pairs]
         for formality, used in (("formal", [None, "Llueve.", None]), ("informal", informal)):

@@ -167,7 +167,9 @@ def addressed(accepted, pieces, ranking=None, masked=(), **options):
     """Return the texts of each piece, and the searches, if only some texts have the requested form of address."""
     beam, tokens = Beam(), Tokens()
     pipeline = TextPipeline(tokens, 99, protected=masked)
-    search_stages = SearchStages(pipeline, beam, ranking=ranking, address=lambda source, text: source in "ab" and text in accepted)
+    search_stages = SearchStages(
+        pipeline, beam, ranking=ranking, address=lambda source, text: source in "ab" and text in accepted
+    )
     request = SearchRequest(pieces, DecodingOptions(beam=2, nbest=1).model_copy(update=options))
     found = search_stages.decode(request)
     return [[tokens.decode(hypothesis.tokens) for hypothesis in nbest] for nbest in found], beam.calls

@@ -74,9 +74,7 @@ class Rules(NamedTuple):
         return [kind for kind, (has, lacks) in self.kinds.items() if has.search(text) and not lacks.search(text)]
 
 
-def address_of(
-    text: str, language: str | None, source: str = "", source_language: str | None = None
-) -> Address:
+def address_of(text: str, language: str | None, source: str = "", source_language: str | None = None) -> Address:
     """Return how a sentence in a language addresses its reader; `unclear` for a language without rules.
 
     With a `source`, of which it is a translation, signs count that only the source makes clear.

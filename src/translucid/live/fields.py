@@ -31,7 +31,9 @@ class LiveMessage(BaseModel):
     text: str = Field(description="to be appended to what was written before")
     delays: list[int] = Field(description="for each new word, the number of source words that were read before it")
     finished: bool = Field(description="whether the text has ended, so that everything is written")
-    messages: list[str] = Field([], description="such as that a sentence was ended by the limit of its length")
+    messages: list[str] = Field(
+        [], description="such as that a sentence was ended by the limit of its length, or has the other form of address"
+    )
     record: dict[str, Any] = Field({}, description="the attention of each decision, if requested; see docs/live.md")
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from bitext.words import SourceWord, WordReader, text_of
 from translucid.api.pivot_translator import PivotTranslator
+from translucid.data.formality import formality_warnings
 from translucid.engines.combinations import CONSTRAINED
 from translucid.ground.errors import UserError
 from translucid.ground.joint_steps import run
@@ -74,7 +75,7 @@ class LiveSession:
         self.sentences: list[LiveSentence] = []
         """The sentences so far; the last one may not have ended."""
         self.messages: list[str] = []
-        """What a user should know, such as that a sentence was ended by the limit."""
+        """What a user should know: a sentence was ended by the limit, or has the other form of address."""
         self._continuations = continuations(translator, options)
         self._reader = WordReader()
         self._text = ""
@@ -194,6 +195,9 @@ class LiveSession:
             sentence = self._sentence()
             await sentence.end(*words)
             self._append(sentence)
+            translator = self.translator
+            source = text_of(sentence.words)
+            self.messages += formality_warnings(translator.formality, translator.languages, source, sentence.text)
 
     def _append(self, sentence: LiveSentence) -> None:
         """Append to the text what a sentence has written since the last time."""

@@ -207,9 +207,7 @@ def request_warnings(served: AnyServed, texts: Sequence[str], translations: Sequ
     for text, translation in zip(texts, translations, strict=True):
         between_steps()
         warnings += missing_terms(served.translator.terms, text, translation)
-        warnings += formality_warnings(
-            served.translator.formality, (served.source, served.target), text, translation
-        )
+        warnings += formality_warnings(served.translator.formality, (served.source, served.target), text, translation)
     return warnings
 
 

@@ -10,6 +10,7 @@ import { loadStyle, option } from "./page_elements.js";
 import { pythonString } from "./python_code.js";
 import { WORD_MILLISECONDS } from "./recording.js";
 import { asSentence, readResponse } from "./requests.js";
+import { translatedWarning } from "./server_messages.js";
 import { averageLagging, Staircase, UNSPACED } from "./staircase.js";
 import { copyToClipboard } from "./storage.js";
 
@@ -274,7 +275,9 @@ class LiveSection {
 
   // Append what was written; it never changes.
   write(text, messages) {
-    if (messages.length) this.note.textContent = messages.map(asSentence).join(" ");
+    if (messages.length) {
+      this.note.textContent = messages.map((message) => asSentence(translatedWarning(message))).join(" ");
+    }
     if (!text) return;
     this.output.append(element("span", { textContent: text }));
     this.output.scrollTop = this.output.scrollHeight;

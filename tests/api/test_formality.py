@@ -96,7 +96,7 @@ def test_all_engines_and_imported_exports_read_the_token(
         texts.append([choosing.with_formality(form).translate(TEXTS[0], options).text for form in FORMALITIES])
     assert all(forms == texts[0] for forms in texts)
     # If the rules refuse that text, every engine finds another one, whatever else is in the batch.
-    monkeypatch.setattr("translucid.api.translator.may_be", lambda form, languages, source, text: text != texts[0][0])
+    monkeypatch.setattr("translucid.api.translator.address_loss", lambda *arguments: 2 * (arguments[-1] == texts[0][0]))
     others = set()
     for choosing in loaded:
         formal = choosing.with_formality("formal")

@@ -163,13 +163,15 @@ class Beam(Engine):
         return [nbest[: request.options.nbest] for nbest in nbest_lists]
 
 
-def addressed(accepted, pieces, ranking=None, masked=(), **options):
-    """Return the texts of each piece, and the searches, if only some texts have the requested form of address."""
+def addressed(accepted, pieces, ranking=None, masked=(), silent="", **options):
+    """Return the texts of each piece, and the searches, if only some texts lack signs of the other form of address."""
     beam, tokens = Beam(), Tokens()
     pipeline = TextPipeline(tokens, 99, protected=masked)
-    search_stages = SearchStages(
-        pipeline, beam, ranking=ranking, address=lambda source, text: source in "ab" and text in accepted
-    )
+
+    def loss(source, text):
+        return 2 * (text not in accepted) + (text in silent)
+
+    search_stages = SearchStages(pipeline, beam, ranking=ranking, address_loss=loss)
     request = SearchRequest(pieces, DecodingOptions(beam=2, nbest=1).model_copy(update=options))
     found = search_stages.decode(request)
     return [[tokens.decode(hypothesis.tokens) for hypothesis in nbest] for nbest in found], beam.calls
@@ -184,6 +186,8 @@ def test_a_text_with_the_other_form_of_address_is_searched_again():
     assert addressed("c", pieces, beam=20)[1][1] == ([[4, 3]], 20)
     assert addressed("c", pieces, nbest=2)[0] == [["c"], ["c", "a"]]  # alternatives of a good one may have any form
     assert addressed("", pieces)[0] == [["a"], ["c"]] and addressed("abc", pieces)[1] == [([[4, 3], [5, 3]], 2)]
+    assert addressed("bc", pieces, silent="bc") == (texts, calls)  # one that addresses nobody is better than the other
+    assert addressed("bc", pieces, silent="b") == ([["c"], ["c"]], calls)  # and worse than the requested form
     assert addressed("c", pieces, sample=True)[0] == [["a"], ["c"]]
     assert addressed("bc", pieces, Reverse()) == ([["c"], ["b"]], [([[4, 3], [5, 3]], 2), ([[4, 3], [5, 3]], 10)])
 

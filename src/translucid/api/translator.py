@@ -23,7 +23,7 @@ from translucid.api.translation import (
     text_list,
 )
 from translucid.data.document_context import ContextOptions, Source, as_source
-from translucid.data.formality import FORMALITIES, languages_with_rules, may_be, rules_of
+from translucid.data.formality import FORMALITIES, address_loss, languages_with_rules, rules_of
 from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
@@ -200,7 +200,7 @@ class Translator:
         """The stages of a translation."""
         constraints = (self._term_constraint,) if self._term_constraint else ()
         engine = self.retrieval_engine if self.retrieval else self.engine
-        address = partial(may_be, self.formality, self.languages) if self.formality else None
+        address = partial(address_loss, self.formality, self.languages) if self.formality else None
         return SearchStages(self.pipeline, engine, constraints, self.ranking, address)
 
     @cached_property

@@ -91,11 +91,17 @@ def address_of(text: str, language: str | None, source: str = "", source_languag
     return rules.address(text, source_rules.kinds_of(source) if source and source_rules else ())
 
 
+def address_loss(formality: Formality, languages: Languages, source: str, text: str) -> int:
+    """Return 2 if a translation has the other formality, 1 if it addresses nobody, and otherwise 0."""
+    address = address_of(text, languages[1], source, languages[0])
+    if address == "none":
+        return 1
+    return 0 if address in (formality, "unclear") else 2
+
+
 def may_be(formality: Formality | None, languages: Languages, source: str, text: str) -> bool:
     """Return whether a translation has no sign of the other formality; without a formality, any text may be."""
-    if formality is None:
-        return True
-    return address_of(text, languages[1], source, languages[0]) not in {*FORMALITIES} - {formality}
+    return formality is None or address_loss(formality, languages, source, text) < 2
 
 
 def formality_warnings(formality: Formality | None, languages: Languages, source: str, text: str) -> list[str]:

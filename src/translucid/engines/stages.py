@@ -66,8 +66,8 @@ class SearchStages:
     constraints: tuple[TermConstraint, ...] = ()
     """The terminology constraints that translations have to satisfy."""
     ranking: Ranking | None = None
-    address: Callable[[str, str], bool] | None = None
-    """Whether a translation of a source has no sign of the other form of address than the requested one, if any is."""
+    address_loss: Callable[[str, str], int] | None = None
+    """If a form of address is requested: 2 if the translation of a source has the other one, 1 if it has none, else 0."""
 
     def __str__(self) -> str:
         stages = [str(self.engine), *map(str, self.constraints)]
@@ -130,7 +130,7 @@ class SearchStages:
     def _key(self, piece: Piece) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], str]:
         """Return a key that is equal for pieces with the same translation."""
         # Texts with the same ids may differ in what a step, a constraint or a ranking reads from them.
-        reads_text = self.pipeline.steps or self.constraints or self.ranking or self.address
+        reads_text = self.pipeline.steps or self.constraints or self.ranking or self.address_loss
         return tuple(piece.ids), piece.before, piece.text if reads_text else ""
 
     def decode(self, request: SearchRequest[Piece]) -> list[list[Hypothesis]]:
@@ -152,7 +152,7 @@ class SearchStages:
         constraints = () if options.sample else self.constraints
         search = SearchRequest(self.pipeline.inputs(pieces), search_options, request.on_batch, request.numbers)
         nbest_lists = self.engine.decode(search)
-        if self.address and not options.sample:
+        if self.address_loss and not options.sample:
             nbest_lists = self._with_address(pieces, search, nbest_lists)
         for constraint in constraints:
             nbest_lists = constraint(pieces, search, nbest_lists, self.engine)
@@ -170,7 +170,7 @@ class SearchStages:
         numbers = []
         for i, (piece, nbest) in enumerate(zip(pieces, nbest_lists, strict=True)):
             used = nbest if self.ranking else nbest[:1]
-            if not all(self._has_address(piece, hypothesis) for hypothesis in used):
+            if any(self._address_loss(piece, hypothesis) == 2 for hypothesis in used):
                 numbers.append(i)
         if not numbers:
             return [*nbest_lists]
@@ -183,8 +183,8 @@ class SearchStages:
             results[i] = self._complete(pieces[i], [*nbest_lists[i], *found])[: options.nbest]
         return results
 
-    def _has_address(self, piece: Piece, hypothesis: Hypothesis) -> bool:
-        return self.address is None or self.address(piece.text, self.pipeline.text(piece, hypothesis.tokens))
+    def _address_loss(self, piece: Piece, hypothesis: Hypothesis) -> int:
+        return self.address_loss(piece.text, self.pipeline.text(piece, hypothesis.tokens)) if self.address_loss else 0
 
     def shorter(
         self,
@@ -234,20 +234,20 @@ class SearchStages:
     def _complete(self, piece: Piece, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return those candidates that are probable enough, and that lose as little of the source as any of them.
 
-        Of these, they are those that have the requested form of address, if any does.
+        Of these, they are those that have the requested form of address, or else none, if any does.
         """
         ordered = in_order(candidates)
         by_text: dict[str, Hypothesis] = {}
         for hypothesis in ordered:
             if hypothesis.score >= ordered[0].score - MAX_DROP:
                 by_text.setdefault(self.pipeline.text(piece, hypothesis.tokens), hypothesis)
-        by_losses = defaultdict[tuple[int, bool], list[Hypothesis]](list)
+        by_losses = defaultdict[tuple[int, int], list[Hypothesis]](list)
         syntax = with_patterns(PlaceholderSyntax.message, self.pipeline.protected)
         for text, hypothesis in by_text.items():
             lost, invented = lost_and_invented(piece.text, text, syntax)
             missing = sum(constraint.missing(piece, hypothesis) for constraint in self.constraints)
             losses = len(lost) + len(invented) + missing
-            by_losses[losses, not self._has_address(piece, hypothesis)].append(hypothesis)
+            by_losses[losses, self._address_loss(piece, hypothesis)].append(hypothesis)
         return by_losses[min(by_losses)]
 
     def pairs(self, parts: Sequence[Part]) -> list[tuple[list[int], list[int]]]:

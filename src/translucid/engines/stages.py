@@ -67,7 +67,7 @@ class SearchStages:
     """The terminology constraints that translations have to satisfy."""
     ranking: Ranking | None = None
     address_loss: Callable[[str, str], int] | None = None
-    """If a form of address is requested: 2 if the translation of a source has the other one, 1 if it has none, else 0."""
+    """If a form of address is requested: 2 if a translation of a source has the other one, 1 if it has none, or 0."""
 
     def __str__(self) -> str:
         stages = [str(self.engine), *map(str, self.constraints)]

@@ -174,7 +174,7 @@ def _code(lesson: Lesson) -> str:
 
 
 def _listing(label: str, excerpt: Excerpt) -> str:
-    return f'<pre tabindex="0" translate="no" aria-label="{escape(label)}"><code>{excerpt.html()}</code></pre>'
+    return f'<pre role="group" tabindex="0" translate="no" aria-label="{escape(label)}"><code>{excerpt.html()}</code></pre>'
 
 
 def _pagination(number: int) -> str:

@@ -318,7 +318,7 @@ function showProgress(record) {
   $("accept-all").hidden = state !== "done" || accepted >= total;
   if (hasFailed) forgetDocument(id); // it cannot be opened again
   $("document-download").hidden = state !== "done";
-  $("document-download").href = `documents/${id}/result`;
+  Object.assign($("document-download"), { href: `documents/${id}/result`, download: "" });
   $("delete-document").textContent = isActive ? gettext("Cancel") : gettext("Delete");
 }
 

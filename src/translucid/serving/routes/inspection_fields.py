@@ -62,7 +62,11 @@ def _map_number(value: Any, info: ValidationInfo) -> int:
 
 
 Method = Annotated[str, AfterValidator(check_method), WithJsonSchema(METHODS)]
-OptionalMethod = Annotated[str, AfterValidator(lambda value: value and check_method(value)), WithJsonSchema(METHODS)]
+OptionalMethod = Annotated[
+    str,
+    AfterValidator(lambda value: value and check_method(value)),
+    WithJsonSchema({**METHODS, "enum": ["", *METHODS["enum"]]}),
+]
 """A method, or an empty text."""
 Heads = Annotated[
     list[str],

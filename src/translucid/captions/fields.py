@@ -13,6 +13,7 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.requests import (
     FORM,
     METHODS,
+    OPTIONAL_METHODS,
     Bodies,
     Choice,
     ContrastFields,
@@ -51,7 +52,9 @@ def _method(value: str) -> str:
 _LENGTH = Field(json_schema_extra={"maxLength": MAX_CAPTION})
 CaptionPart = Annotated[str, AfterValidator(_caption_part), _LENGTH]
 Method = Annotated[str, AfterValidator(_method), WithJsonSchema(METHODS)]
-OptionalMethod = Annotated[str, AfterValidator(lambda value: value and _method(value)), WithJsonSchema(METHODS)]
+OptionalMethod = Annotated[
+    str, AfterValidator(lambda value: value and _method(value)), WithJsonSchema(OPTIONAL_METHODS)
+]
 MapNumber = Annotated[int, Field(ge=0, le=999, description="for a map; the average of all if not given"), WholeNumber]
 
 

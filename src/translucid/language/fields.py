@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
 from translucid.serving.requests import (
-    METHODS,
     NO_EXPLANATION,
+    OPTIONAL_METHODS,
     Contrasted,
     Fields,
     RequestContext,
@@ -56,7 +56,7 @@ class ClassifyFields(TextModelFields):
 
     q: str = Field(max_length=LONGEST)
     model: str = Field("", description="a name from /models; the first classifier if not given")
-    explain: Annotated[str, WithJsonSchema(METHODS)] = ""
+    explain: Annotated[str, WithJsonSchema(OPTIONAL_METHODS)] = ""
     instead_of: Contrasted = Field("", description="explain why the label is not this one")
     label: str = Field("", description="explain this label instead of the most probable one")
 

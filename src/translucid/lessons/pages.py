@@ -174,7 +174,8 @@ def _code(lesson: Lesson) -> str:
 
 
 def _listing(label: str, excerpt: Excerpt) -> str:
-    return f'<pre role="group" tabindex="0" translate="no" aria-label="{escape(label)}"><code>{excerpt.html()}</code></pre>'
+    attributes = f'role="group" tabindex="0" translate="no" aria-label="{escape(label)}"'
+    return f"<pre {attributes}><code>{excerpt.html()}</code></pre>"
 
 
 def _pagination(number: int) -> str:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, Wit
 from translucid.serving.requests import (
     MAX_WORD_LENGTH,
     METHODS,
+    OPTIONAL_METHODS,
     Choice,
     ContrastFields,
     Fields,
@@ -65,7 +66,7 @@ Method = Annotated[str, AfterValidator(check_method), WithJsonSchema(METHODS)]
 OptionalMethod = Annotated[
     str,
     AfterValidator(lambda value: value and check_method(value)),
-    WithJsonSchema({**METHODS, "enum": ["", *METHODS["enum"]]}),
+    WithJsonSchema(OPTIONAL_METHODS),
 ]
 """A method, or an empty text."""
 Heads = Annotated[

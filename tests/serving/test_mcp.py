@@ -1,10 +1,10 @@
 """`translucid mcp`, called by the client of the package `mcp`: over standard input and output, and in process."""
 
 import asyncio
+import io
 import json
 import os
 import shlex
-import subprocess
 import sys
 
 import pytest
@@ -191,7 +191,14 @@ def test_terms_that_are_no_terms_are_refused_at_once(ask):
         assert message == "terms:1: has more than 500 characters. Terms are shorter."
 
 
-def test_lines_that_are_no_messages_are_answered(run):
+class Kept(io.BytesIO):
+    """Bytes that can be read after the file is closed."""
+
+    def close(self):
+        self.flush()
+
+
+def test_lines_that_are_no_messages_are_answered(run, monkeypatch, capsys):
     lines = {
         b"hello": (None, -32700),
         b"[" * 100_000: (None, -32700),
@@ -200,11 +207,13 @@ def test_lines_that_are_no_messages_are_answered(run):
         b'{"jsonrpc":"2.0","id":7,"method":5}': (7, -32600),
         b'{"jsonrpc":"1.0","id":"a","method":"tools/list"}': ("a", -32600),
     }
-    command = [sys.executable, "-m", "translucid", "mcp", str(run)]
-    completed = subprocess.run(command, input=b"\n".join(lines) + b"\n", capture_output=True, check=True, timeout=120)
-    answers = list(map(json.loads, completed.stdout.splitlines()))
+    written = Kept()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(lines) + b"\n")))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written))
+    assert main.run(["mcp", str(run)]) == 0
+    answers = list(map(json.loads, written.getvalue().splitlines()))
     assert [(answer["id"], answer["error"]["code"]) for answer in answers] == list(lines.values())
-    assert b"Traceback" not in completed.stderr
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_look_has_the_words_with_most_attention(ask, run):

@@ -68,6 +68,12 @@ class Contents(NamedTuple):
 
     packages: set[str]
     """Packages of ours that it imports."""
+    modules: set[str]
+    """Dotted names of all that it imports."""
+    modules_at_once: set[str]
+    """Those of them that it imports outside functions."""
+    extensions: set[str]
+    """Extensions that its strings name."""
     private: list[str]
     """Private attributes that it sets from outside."""
     defined_twice: list[str]
@@ -78,7 +84,16 @@ class Contents(NamedTuple):
 def contents(file: Path) -> Contents:
     """Parse a file, once for all tests."""
     nodes = nodes_of(file.read_text(encoding="utf-8"))
-    return Contents(imported_packages(nodes), private_attributes_set(nodes), names_defined_twice(nodes))
+    (module, *_) = nodes
+    assert isinstance(module, ast.Module)
+    return Contents(
+        imported_packages(nodes),
+        imported_modules(nodes),
+        imported_modules(module.body),
+        named_extensions(nodes),
+        private_attributes_set(nodes),
+        names_defined_twice(nodes),
+    )
 
 
 def imported_packages(nodes: Iterable[ast.AST]) -> set[str]:
@@ -151,13 +166,13 @@ GENERATORS = {
 def test_other_commands_do_not_import_the_generated_corpora():
     importers = {module: set[str]() for module in GENERATORS}
     for file in FILES:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
         for module in GENERATORS:
             # Without a file of gold boxes, nothing needs the words of the scenes: only functions import them.
-            nodes = tree.body if module.endswith("pointing") else ast.walk(tree)
+            is_pointing = module.endswith("pointing")
+            imported_here = contents(file).modules_at_once if is_pointing else contents(file).modules
             name = file.relative_to(SOURCE / "translucid" if "translucid" in file.parts else SOURCE).as_posix()
             is_own = name.startswith(module.removeprefix("translucid.").replace(".", "/"))
-            if not is_own and any(imported.startswith(f"{module}.") for imported in imported_modules(nodes)):
+            if not is_own and any(imported.startswith(f"{module}.") for imported in imported_here):
                 importers[module].add(name)
     assert importers == GENERATORS
 
@@ -177,8 +192,7 @@ def test_the_core_does_not_know_the_extensions():
     for file in FILES:
         if package_of(file) in EXTENSIONS | {*ENTRIES}:
             continue
-        nodes = nodes_of(file.read_text(encoding="utf-8"))
-        if names := named_extensions(nodes) | (imported_packages(nodes) & EXTENSIONS):
+        if names := contents(file).extensions | (contents(file).packages & EXTENSIONS):
             knowing[str(file.relative_to(SOURCE / "translucid"))] = names
     assert knowing == {"models/kinds.py": EXTENSIONS}
     project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -193,7 +207,7 @@ def test_services_of_the_server_do_not_import_routes():
     for file in serving.rglob("*.py"):
         name = file.relative_to(serving).as_posix()
         own = f"translucid.serving.{file.parent.name}."
-        modules = imported_modules(nodes_of(file.read_text(encoding="utf-8")))
+        modules = contents(file).modules
         above = {module for module in modules if module.startswith(handlers) and not module.startswith(own)}
         if above and name not in ("app.py", "routing.py"):
             upwards[name] = above

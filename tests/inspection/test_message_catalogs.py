@@ -123,4 +123,4 @@ def test_terms_have_the_same_translations_everywhere():
     assert wrong == []
 
 
-_PLAIN = re.compile(r"\{\w+\}|<[^>]*>")
+_PLAIN = re.compile(r"\{\w+\}|<[^>]*>|\w+\.\S+")  # without names of options

@@ -20,7 +20,7 @@ _HEADER = "Plural-Forms: nplurals=2; plural=(n != 1);\n"
 NAMES = {"translucid", "json", "api", "escape", "ctrl", "alt", "enter"}
 _SHOWN = """() => {
   const texts = [];
-  const others = ".tree .node, math, code, kbd, pre, script, style, noscript, [translate=no], .page-language";
+  const others = ".tree .node, code, kbd, pre, script, style, noscript, [translate=no], .page-language";
   const isOther = (part) => part.closest(`${others}, body [lang]:not([lang=""])`);
   for (const part of document.body.querySelectorAll("*")) {
     if (isOther(part) || !part.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;

@@ -324,7 +324,7 @@ def refuse_without_terms(model: nn.Module) -> None:
         what = "contributions and norms exist only where attention and residual connections add up, in a Transformer"
         if isinstance(model, BlockStacks):
             what = "contributions and norms do not exist for model.decoder=ssru, whose relu is no sum of its inputs"
-        raise UserError(what, fix='Show the attention weights: `method="weights"`.')
+        raise UserError(what, fix="Show the attention weights instead.")
 
 
 @contextmanager

@@ -285,7 +285,7 @@ class Contrast(Explained):
             UserError: always.
         """
         raise UserError(
-            "attention can't tell two words apart that follow the same words", fix='Use `method="erasure"`.'
+            "attention can't tell two words apart that follow the same words", fix="Use erasure."
         )
 
     @cached_property

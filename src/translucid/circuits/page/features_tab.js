@@ -1,7 +1,7 @@
 // The tab "Features": the strongest features of each token. A chosen one is described, and a slider changes the translation.
 
 import { element } from "./elements.js";
-import { showCard } from "./feature_card.js";
+import { showCard, translatedLabel } from "./feature_card.js";
 import { translationRow } from "./heads.js";
 import { formatNumber, gettext } from "./messages.js";
 import { loadStyle } from "./page_elements.js";
@@ -64,7 +64,8 @@ class FeatureView {
     return element("div", {}, heading, element("div", { className: "scroll" }, table));
   }
 
-  createChip(token, { feature, value, label }, largest) {
+  createChip(token, { feature, value, label: englishLabel = "" }, largest) {
+    const label = translatedLabel(englishLabel);
     const number = feature.split(".").at(-1);
     const values = { feature, token: shownToken(token.token), value: formatNumber(value, 2) };
     const description = gettext("{feature} at {token}: {value}", values) + (label ? `, ${label}` : "");

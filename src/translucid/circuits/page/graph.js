@@ -1,6 +1,7 @@
 // The attribution graph of a word: choose a node to follow its edges, pin nodes, move with the arrow keys.
 
 import { element, formatSigned } from "./elements.js";
+import { translatedLabel } from "./feature_card.js";
 import { formatNumber, gettext, pgettext } from "./messages.js";
 import { addRovingTabindex } from "./roving.js";
 
@@ -95,7 +96,7 @@ export function showGraph(container, graph, options = {}) {
     if (name !== "logit") {
       const node = graph.nodes[Number(name)];
       const label = (options.labels ?? graph.labels)?.[node.name];
-      if (label) parts.push(element("p", { textContent: label }));
+      if (label) parts.push(element("p", { textContent: translatedLabel(label) }));
       parts.push(facts(node));
       if (node.kind === "feature") {
         for (const action of options.actions ?? []) {

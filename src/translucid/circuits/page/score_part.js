@@ -2,7 +2,7 @@
 
 import { axes } from "./attention_maps.js";
 import { createBar, element, formatPercent, formatSigned, isolateText } from "./elements.js";
-import { showCard } from "./feature_card.js";
+import { showCard, translatedLabel } from "./feature_card.js";
 import { headName } from "./heads.js";
 import { gettext, pgettext } from "./messages.js";
 import { loadStyle } from "./page_elements.js";
@@ -122,7 +122,7 @@ function showScore(root, score, openCard) {
   function part(text) {
     const [name, token] = text.split(" @ ");
     const place = token === undefined ? "" : ` ${gettext("at {token}", { token: isolateText(token) })}`;
-    const label = score.labels[name] ? ` (${score.labels[name]})` : "";
+    const label = score.labels[name] ? ` (${translatedLabel(score.labels[name])})` : "";
     if (!name.includes(".feature.")) return name + place;
     const button = element("button", { type: "button", textContent: name });
     button.addEventListener("click", () => openCard(name));

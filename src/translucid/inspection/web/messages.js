@@ -91,12 +91,13 @@ export function translatePage() {
 }
 
 function translateElement(part) {
-  if (part.closest(NOT_TRANSLATED)) return;
+  const isMessage = part.hasAttribute("data-message"); // also a word of an equation
+  if (!isMessage && part.closest(NOT_TRANSLATED)) return;
   for (const name of TRANSLATED_ATTRIBUTES) {
     const value = messages[part.getAttribute(name)];
     if (value) part.setAttribute(name, value);
   }
-  if (part.hasAttribute("data-message")) {
+  if (isMessage) {
     part.innerHTML = translated(oneLine(part.innerHTML));
     return;
   }

@@ -1,6 +1,6 @@
 // Lesson 15: the features of a sentence, what is known of one of them, and the translation when it is scaled.
 import { el } from "./dom.js";
-import { cardParts } from "./feature_card.js";
+import { cardParts, translatedLabel } from "./feature_card.js";
 import { formatNumber, formatPercent, formatPiece, layerName } from "./formatting.js";
 import { filled, gettext } from "./messages.js";
 import {
@@ -140,7 +140,7 @@ function unitRows({ card, units, neuron }) {
   if (!units) return [hint(gettext("No label of the phrasebook is clear enough for this feature.")), closest];
   const { label, value } = card.meaning;
   const rows = Object.entries(UNITS).map(([kind, text]) => gridRow(text, gridCell(bar(units[kind]))));
-  const title = gettext("F1 for “{label}”", { label: `${label} ${value}` });
+  const title = gettext("F1 for “{label}”", { label: translatedLabel(`${label} ${value}`) });
   const isBest = units.best === card.name;
   const note = isBest
     ? gettext("The best feature is this one.")
@@ -180,7 +180,7 @@ export function featuresFacts({ sentences }) {
     };
   }
   const { card, units } = labeled;
-  const label = `${card.meaning.label} ${card.meaning.value}`;
+  const label = translatedLabel(`${card.meaning.label} ${card.meaning.value}`);
   const best = gettext("The best feature for “{label}” has an F1 of {feature}, the best neuron {neuron}.", {
     label,
     feature: formatNumber(units.feature),

@@ -85,6 +85,57 @@ const ERRORS = [
   gettextNoop(
     "{file}: is another kind of document than its name says. Save it again with the program that it is from.",
   ),
+  gettextNoop(
+    "both sentences have the same translation. Give two words: one of the translation, and one in its place.",
+  ),
+  gettextNoop("the vocabulary lacks characters of {word}. Choose another word."),
+  gettextNoop("the translation lacks the word {word}. Choose a word of {translation}."),
+  gettextNoop(
+    "the sentences have different numbers of words: {words} is to be paired with {others}. Give pairs of words as 0-0 1-2 with `pairs`, or sentences of as many words.",
+  ),
+  gettextNoop(
+    "{word} begins with the pieces of {other}, so that no piece tells them apart. Give the word that follows {first} too.",
+  ),
+  gettextNoop("there are no words to patch. Give two sentences with words in them."),
+  gettextNoop("a sentence has {tokens} tokens, the model takes {limit}. Give shorter sentences."),
+  gettextNoop(
+    "the log-odds of {word} and {other} are the same for both sentences. Choose words whose probabilities differ.",
+  ),
+  gettextNoop("there are no words to explain. Give a text with words in it."),
+  gettextNoop("attention can't tell two words apart that follow the same words. Use erasure."),
+  gettextNoop("there is no word to contrast with. Name another word that the model could write."),
+  gettextNoop("the model does not know all characters of {word}. Choose another word."),
+  gettextNoop("{word} is the word itself. Choose another word to contrast it with."),
+  gettextNoop("{word} is too long: the model takes {limit} pieces. Choose another word."),
+  gettextNoop(
+    "contributions and norms exist only where attention and residual connections add up, in a Transformer. Show the attention weights instead.",
+  ),
+  gettextNoop(
+    "contributions and norms do not exist for model.decoder=ssru, whose relu is no sum of its inputs. Show the attention weights instead.",
+  ),
+  gettextNoop(
+    "a lens is for Transformers: this model does not predict from the states of its layers. Show its attention instead.",
+  ),
+  gettextNoop(
+    "this model has {count} weights; the figure computes with at most {limit} weights. Export it with --to web.",
+  ),
+  gettextNoop("model.kind={kind} does not run in the browser. Export a Transformer or an rnn-bahdanau model."),
+  gettextNoop("model.{option}={value} does not run in the browser. Train with model.{name}={other} for it."),
+  gettextNoop("a multilingual model does not run in the browser. Train one for a single pair."),
+  gettextNoop("only vocabularies of the kind bpe run in the browser. Train with data.tokenizer.kind=bpe."),
+  gettextNoop("there is no model {name} for {source} to {target}"),
+  gettextNoop("{target} is not available as a target language from {source}"),
+  gettextNoop("there are no words to classify"),
+  gettextNoop("{name} has characters that this model does not know"),
+  gettextNoop("prefix is longer than a translation of this text may be"),
+  gettextNoop("The body took more than {seconds} seconds to come in"),
+  gettextNoop("Too many connections watch this session"),
+  gettextNoop("a suggestion has two texts of some thousand characters at most"),
+  gettextNoop("a suggestion has the character {name}, which no file can hold"),
+  gettextNoop("{file}: is not a picture that can be read. Give a JPEG, PNG, WebP, GIF or BMP file."),
+  gettextNoop("{file}: is truncated or broken ({error}). Fetch it or save it again."),
+  gettextNoop("{file}: has {count} bytes, more than {limit}. Save it smaller."),
+  gettextNoop("{file}: has more than {limit} pixels. Make it smaller."),
 ];
 
 const KINDS = [

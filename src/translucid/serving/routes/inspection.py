@@ -156,8 +156,8 @@ class InspectionRoutes(Handlers):
             decoding = translator.configuration.decoding
             count = sum(parameter.numel() for parameter in translator.model.parameters())
             if count > MAX_SHARED:
-                limit = f"the figure computes with at most {MAX_SHARED:,} weights"
-                raise UserError(f"this model has {count:,} weights; {limit}", fix="Export it with --to web.")
+                what = f"this model has {count:,} weights; the figure computes with at most {MAX_SHARED:,} weights"
+                raise UserError(what, fix="Export it with --to web.")
             refuse_other_models(translator.model, translator.tokenizer, decoding)
             longest = translator.pipeline.longest
             return rendered(model_record(translator.model, translator.tokenizer, decoding, longest))

@@ -101,7 +101,9 @@ def test_every_kind_of_document_is_in_the_table():
 
 
 def test_errors_are_those_of_the_code():
-    modules = [(TRANSLUCID / folder).rglob("*.py") for folder in ("serving", "inspection", "captions", "live", "language")]
+    modules = [
+        (TRANSLUCID / folder).rglob("*.py") for folder in ("serving", "inspection", "captions", "live", "language")
+    ]
     sources = [*chain.from_iterable(modules), TRANSLUCID / "interop/web/export.py"]
     code = " ".join(file.read_text(encoding="utf-8") for file in [*sources, *(BITEXT / "documents").rglob("*.py")])
     code = re.sub(r'"\s+f?"', "", code)  # strings in several parts

@@ -284,9 +284,7 @@ class Contrast(Explained):
         Raises:
             UserError: always.
         """
-        raise UserError(
-            "attention can't tell two words apart that follow the same words", fix="Use erasure."
-        )
+        raise UserError("attention can't tell two words apart that follow the same words", fix="Use erasure.")
 
     @cached_property
     def log_odds(self) -> float:

@@ -286,7 +286,10 @@ def first_difference(tokenizer: Tokenizer, target: Sequence[int], other: Sequenc
         UserError: the translations are the same.
     """
     if list(target) == list(other):
-        raise UserError("both sentences have the same translation", fix="Give two words: one of the translation, and one in its place.")
+        raise UserError(
+            "both sentences have the same translation",
+            fix="Give two words: one of the translation, and one in its place.",
+        )
     position = _common_length(target, other)
     opening = len(tokenizer.target_opening)
     words = []

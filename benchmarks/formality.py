@@ -10,15 +10,17 @@ With gold labels (.jsonl), a translation has the form of address whose words it 
 other one (`contrast`) lacks, and none of the other's. BLEU has both references, so it does not depend on the form.
 
 A .tsv file has none: there, the rules of `translucid.data.formality` label translations and references. The sentences
-that address the reader are those whose sources may do so by the rules (*you*, *your*, imperatives).
+that address the reader are those whose sources may do so by the rules (*you*, *your*, imperatives). A third column is
+the document; then a last column counts the documents with both forms of address.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +53,10 @@ def main() -> None:
     addressed = [i for i, row in enumerate(rows) if row["addresses"]]
     print(f"{len(addressed)} sentences address the reader, {len(neutral)} do not")
     print(
-        "| choice | formal | informal | neither | BLEU | BLEU of sentences without address | changed among these | s |"
+        "| choice | formal | informal | neither | BLEU | BLEU of sentences without address | changed among these | s "
+        "| documents with both forms |"
     )
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(f"|{' --- |' * 9}")
     texts: dict[str | None, list[str]] = {}
     for formality in (None, *FORMALITIES):
         chosen = translator.with_formality(formality)
@@ -64,7 +67,14 @@ def main() -> None:
         shares = [f"{100 * forms[form] / len(addressed):.1f} %" for form in (*FORMALITIES, "")]
         changed = sum(texts[formality][i] != texts[None][i] for i in neutral)
         figures = [f"{score(texts[formality], rows, indices):.1f}" for indices in (range(len(rows)), neutral)]
-        print(f"| {' | '.join([formality or 'none', *shares, *figures, str(changed), f'{seconds:.0f}'])} |", flush=True)
+        by_document = defaultdict[str | None, set[str]](set)
+        for i in addressed:
+            by_document[rows[i].get("document")].add(form_of(texts[formality][i], rows[i]))
+        both = f"{sum({*FORMALITIES} <= forms for forms in by_document.values())} of {len(by_document)}"
+        print(
+            f"| {' | '.join([formality or 'none', *shares, *figures, str(changed), f'{seconds:.0f}', both])} |",
+            flush=True,
+        )
         wrong = [i for i in addressed if formality and form_of(texts[formality][i], rows[i]) != formality]
         for i in wrong[:SHOWN]:
             print(f"    {formality}: {rows[i]['source']} -> {texts[formality][i]}")
@@ -88,11 +98,11 @@ def read(file: Path, languages: tuple[str | None, str | None]) -> list[dict[str,
         return [row | {"addresses": "formality" in row} for row in rows]
     rows = []
     for line in lines:
-        source, target, *_ = line.split("\t")
+        source, target, *others = line.split("\t")
         label = address_of(target, languages[1], source, languages[0])
         row = {"source": source, "target": target, "addresses": address_of(source, languages[0]) != "none"}
         row |= {"formality": label} if label in FORMALITIES else {}
-        rows.append(row | {"languages": languages})
+        rows.append(row | {"languages": languages, "document": others[0] if others else None})
     return rows
 
 
@@ -120,6 +130,8 @@ def words(text: str) -> Counter[str]:
 
 def score(texts: list[str], rows: list[dict[str, Any]], indices: Any) -> float:
     """Return the BLEU score of some translations, with both references of those that address the reader."""
+    if not indices:
+        return math.nan
     hypotheses = [texts[i] for i in indices]
     references = [rows[i]["target"] for i in indices]
     contrasts = [rows[i].get("contrast") or rows[i]["target"] for i in indices]

@@ -73,6 +73,7 @@ def test_a_share_of_the_pairs_gets_tokens():
     assert Labels(1, 1, ("en", "es")).address(Pair("Drink water.", "Bebe agua.")) == "informal"  # by the source
     backwards = list(Labels(0.6, 1, ("en", "es")).with_tokens(reversed(pairs)))
     assert [pair.control for pair in reversed(backwards)] == [pair.control for pair in marked]
+    assert address_of("Come in. The water is nice.", "en") == "unclear" != address_of("The water is nice.", "en")
     with_you = [Pair(f"Do you see {i}?", "Llueve.") for i in range(100)]  # a form that the rules do not know
     assert not any(pair.control for pair in Labels(0.99, 1, ("en", "es")).with_tokens(with_you))
     assert not any(pair.control for pair in Labels(0.99, 1, ("en", "es")).with_tokens([Pair("", "Vives aquí.")] * 9))

@@ -66,7 +66,8 @@ class Rules(NamedTuple):
         is_formal, is_informal = map(any, zip(*found, strict=True))
         if is_formal != is_informal:
             return "formal" if is_formal else "informal"
-        return "unclear" if is_formal or self.unclear.search(text) or self.kinds_of(text) else "none"
+        patterns = [self.unclear, *(has for has, _ in self.kinds.values())]
+        return "unclear" if is_formal or any(pattern.search(text) for pattern in patterns) else "none"
 
     def kinds_of(self, text: str) -> list[str]:
         """Return the kinds of a source."""

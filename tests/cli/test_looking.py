@@ -20,6 +20,8 @@ from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
 from translucid.inspection import explain as explanation
 from translucid.inspection.plots import new_figure, save_figure
+from translucid.inspection.rendering.message_catalogs import slide_messages
+from translucid.inspection.rendering.slides import LABELS
 from translucid.layers.variants import Method
 from translucid.runs.run_folder import RunFolder
 
@@ -379,7 +381,9 @@ def test_a_figure_carries_its_run_and_command(call, small_run, tmp_path):
 
 def test_slides(call, small_run, tmp_path):
     folder = tmp_path / "slides"
-    result = call("draw", "slides", small_run, "I like soccer", "--out", folder)
+    in_spanish = call("draw", "slides", small_run, "I like soccer", "--out", folder, "--language", "xx")
+    assert in_spanish.code == 2 and "de, en, es, fr" in in_spanish.err
+    result = call("draw", "slides", small_run, "I like soccer", "--out", folder, "--language", "es")
     assert result.code == 0, result.err
     names = ["1-attention", "2-query-key", "3-mask", "4-positions", "5-heads", "6-beam", "7-training"]
     assert sorted(file.name for file in folder.iterdir()) == [*(f"{name}.svg" for name in names), "index.html"]
@@ -393,6 +397,9 @@ def test_slides(call, small_run, tmp_path):
     words = Translator.load(small_run, engine="torch").translate("I like soccer").inspected[0].cross_words()
     best = words.weights[:-1, :-1].max()
     target, source = (words.weights[:-1, :-1] == best).nonzero()[0].tolist()
-    assert f"“{words.target[target]}” attend to most?" in page
-    assert f"“{words.source[source]}”, with {percent(float(best))} of the attention" in page
+    assert f"presta «{words.target[target]}» más atención?" in page
+    assert f"«{words.source[source]}», con el {percent(float(best))} de la atención" in page
+    english = [*LABELS, *(message.source for message in slide_messages())]
+    shown = re.findall(">([^<>]+)</(?:text|p|tspan)>", page)
+    assert '<html lang="es">' in page and ">consulta<" in page and not {*shown} & {*english}
     assert call("draw", "slides", small_run, "I like soccer", "--out", folder).code == 2

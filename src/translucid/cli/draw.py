@@ -178,6 +178,7 @@ def slides(
     out: Annotated[Path, Option(metavar="FOLDER", help="The folder of the slides.")],
     source_language: option.SourceLanguage = None,
     target_language: option.TargetLanguage = None,
+    language: Annotated[str, Option(metavar="CODE", help="The language of the texts: en, de, es or fr.")] = "en",
     overwrite: option.Overwrite = False,
 ) -> None:
     """Make slides about a translation: attention, queries and keys, masks, positions, heads, beam search, training.
@@ -188,12 +189,16 @@ def slides(
     **Examples**
 
         translucid draw slides runs/demo "I like soccer" --out slides
+
+        translucid draw slides runs/demo "I like soccer" --out folien --language de
     """
     from translucid.ground.atomic import export_folder
+    from translucid.inspection.rendering.message_catalogs import gettext_in
     from translucid.inspection.rendering.slides import MARKER, save_slides, slides_of
     from translucid.runs.run_folder import RunFolder
 
     refuse_picture(out / "slides.svg")
+    gettext_in(language)  # raises an error for another language
     if configuration_of(run).model.reads != "text":
         raise UserError("is no translator", file=run, fix="Slides are about translations.")
     translator = translator_of(run, (source_language, target_language), engine="torch")
@@ -201,7 +206,7 @@ def slides(
     refuse_untranslated(pieces)
     trace = translator.inspector.trace(text, 4)
     with export_folder(out, overwrite, *MARKER) as folder:
-        count = save_slides(slides_of(pieces[0], trace, RunFolder(run).metrics()), folder)
+        count = save_slides(slides_of(pieces[0], trace, RunFolder(run).metrics(), language), folder, language)
     Console().print(f"{count} slides: open {out / MARKER[0]}", soft_wrap=True)
 
 

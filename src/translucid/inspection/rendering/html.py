@@ -34,10 +34,10 @@ def web_file(name: str) -> str:
     return (WEB / name).read_text(encoding="utf-8")
 
 
-def document(title: str, style: str, body: str) -> str:
+def document(title: str, style: str, body: str, language: str = "en") -> str:
     """Return a page in one file, with the colors and sizes of all our pages."""
     return f"""<!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

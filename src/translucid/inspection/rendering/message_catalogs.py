@@ -1,18 +1,20 @@
 """The catalogs of the pages' texts: `.po` files with GNU gettext's messages, which pages load as scripts.
 
 The command `python -m translucid.inspection.rendering.message_catalogs` collects the texts of all pages, writes the
-templates `pages.pot` and `lessons.pot`, and merges them into the catalogs; with `check`, it only reports what is
-missing. Texts are the literals in calls of `gettext`, `pgettext`, `ngettext`, `gettextNoop` (messages.js), and the
-texts in HTML files. The lessons have catalogs of their own, so that those of the other pages stay small.
+templates `pages.pot`, `lessons.pot` and `slides.pot`, and merges them into the catalogs; with `check`, it only reports
+what is missing. Texts are the literals in calls of `gettext`, `pgettext`, `ngettext`, `gettextNoop` (messages.js), and
+the texts in HTML files. The lessons have catalogs of their own, so that those of the other pages stay small, and so
+have the slides, whose texts are in Python: `gettext_in` translates them.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
@@ -21,6 +23,7 @@ from pathlib import Path
 
 from bitext.documents.strings.plural_forms import PluralForms
 from bitext.readers.po import Entry, entries
+from translucid.ground.errors import UserError, nearest
 from translucid.inspection.rendering.bundling import WEB
 
 PACKAGE = Path(str(files("translucid")))
@@ -29,6 +32,9 @@ TEMPLATE = CATALOGS / "pages.pot"
 LESSONS = PACKAGE / "lessons"
 LESSON_CATALOGS = LESSONS / "languages"
 LESSON_TEMPLATE = LESSON_CATALOGS / "lessons.pot"
+SLIDES = PACKAGE / "inspection" / "rendering" / "slides.py"
+SLIDE_CATALOGS = SLIDES.parent / "languages"
+SLIDE_TEMPLATE = SLIDE_CATALOGS / "slides.pot"
 HTML = ("serving/page/index.html", "interop/web/page.html")
 """The HTML files of pages that are translated, in the package."""
 LOADER = "language.js"
@@ -114,6 +120,25 @@ def lesson_scripts(bundled: str) -> Mapping[str, str]:
     return scripts
 
 
+def gettext_in(language: str) -> Callable[..., str]:
+    """Return a function that translates an English text of the slides, and replaces the names in braces by values.
+
+    Raises:
+        UserError: there is no catalog of the language.
+    """
+    texts = {}
+    if language != "en":
+        if language not in languages():
+            raise UserError(f"there is no language {language!r}", fix=nearest(language, ["en", *languages()]))
+        messages = read_catalog(SLIDE_CATALOGS / f"{language}.po")[1]
+        texts = {message.source: message.translations[0] for message in messages if any(message.translations)}
+
+    def gettext(text: str, **values: object) -> str:
+        return _PLACEHOLDER.sub(lambda name: str(values.get(name[1], name[0])), texts.get(text, text))
+
+    return gettext
+
+
 def _loader() -> str:
     names = {}
     for code in languages():
@@ -188,6 +213,17 @@ def lesson_messages() -> list[Message]:
     labels = [lesson[key] for lesson in lessons for key in ("title", "summary")]
     html = [*sorted(pages.glob("templates/*.html")), *sorted(pages.glob("texts/*.html"))]
     return _collected(html, sorted(pages.glob("*.js")), {"lessons/lessons.toml": labels})
+
+
+def slide_messages() -> list[Message]:
+    """Return the texts of the slides, which are the literals in calls of `gettext` and `gettext_noop`."""
+    texts = {}
+    for node in ast.walk(ast.parse(SLIDES.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Call(ast.Name("gettext" | "gettext_noop"), [ast.Constant(str(text)), *_]):
+                texts[node.lineno] = text
+    in_order = [texts[line] for line in sorted(texts)]
+    return _collected([], [], {SLIDES.relative_to(PACKAGE).as_posix(): in_order})
 
 
 def _collected(html: Iterable[Path], scripts: Iterable[Path], labels: Mapping[str, Sequence[str]]) -> list[Message]:
@@ -341,7 +377,8 @@ def merged(file: Path, collected: Sequence[Message]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Update the templates and the catalogs, or check them; return 1 if something is missing."""
     contents, catalogs = {}, []
-    for template, collected in ((TEMPLATE, page_messages()), (LESSON_TEMPLATE, lesson_messages())):
+    parts = (TEMPLATE, page_messages()), (LESSON_TEMPLATE, lesson_messages()), (SLIDE_TEMPLATE, slide_messages())
+    for template, collected in parts:
         contents[template] = written(_HEADER, collected, 2)
         for code in languages():
             file = template.with_name(f"{code}.po")

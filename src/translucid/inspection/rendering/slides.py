@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,11 +25,13 @@ from translucid.inspection.plots import (
 )
 from translucid.inspection.rendering.captions import current_caption, described
 from translucid.inspection.rendering.html import document
+from translucid.inspection.rendering.message_catalogs import gettext_in
 from translucid.inspection.words import WordMap
 from translucid.layers.positions import sinusoidal_positions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 MARKER = "index.html", "a folder of slides"
 """The file by which a folder of slides is known, and what the folder is called."""
@@ -89,44 +91,66 @@ class Slide(NamedTuple):
     figure: Figure
 
 
-def slides_of(inspected: Inspected, trace: BeamTrace, metrics: Sequence[Mapping[str, Any]]) -> Iterator[Slide]:
+def slides_of(
+    inspected: Inspected, trace: BeamTrace, metrics: Sequence[Mapping[str, Any]], language: str = "en"
+) -> Iterator[Slide]:
     """Yield slides about a translation.
 
     Args:
         inspected: the translation; what its model lacks, such as self-attention, has no slide.
         trace: its search.
         metrics: rows of `metrics.jsonl`; without any, there is no slide about the training.
+        language: the code of the language of the texts.
+
+    Raises:
+        UserError: there is no catalog of the language.
     """
+    gettext = gettext_in(language)
+    for slide in _slides(inspected, trace, metrics, gettext):
+        for label in _labels(slide.figure):
+            label.set_text(_label_in(label.get_text(), gettext))
+        yield slide
+
+
+def _slides(
+    inspected: Inspected, trace: BeamTrace, metrics: Sequence[Mapping[str, Any]], gettext: Callable[..., str]
+) -> Iterator[Slide]:
     words = inspected.cross_words()
     heads, is_transformer = inspected.heads, "decoder.0.self" in inspected.maps
     target, source, weight = _strongest(words)
     yield Slide(
         "attention",
-        "Where does the model look?",
-        f"Which word of the source does “{target}” attend to most?",
-        f"“{source}”, with {percent(weight)} of the attention, on average over all layers and heads.",
+        gettext("Where does the model look?"),
+        gettext("Which word of the source does “{target}” attend to most?", target=target),
+        gettext(
+            "“{source}”, with {share} of the attention, on average over all layers and heads.",
+            source=source,
+            share=percent(weight),
+        ),
         draw_ribbons(words),
     )
     yield Slide(
         "query-key",
-        "Queries down, keys across",
-        "Who asks, and who is asked?",
-        "A row is a query: a word of the translation. A column is a key: a word of the source. Rows sum to 1.",
+        gettext("Queries down, keys across"),
+        gettext("Who asks, and who is asked?"),
+        gettext("A row is a query: a word of the translation. A column is a key: a word of the source. Rows sum to 1."),
         _queries_and_keys(words),
     )
     if is_transformer:
         yield Slide(
             "mask",
-            "The decoder must not read ahead",
-            "In training the decoder gets the whole translation. Which words may each word see?",
-            "Itself and those before it. All other scores become −∞ before the softmax, so their weights are 0.",
+            gettext("The decoder must not read ahead"),
+            gettext("In training the decoder gets the whole translation. Which words may each word see?"),
+            gettext(
+                "Itself and those before it. All other scores become −∞ before the softmax, so their weights are 0."
+            ),
             _mask(inspected),
         )
         yield Slide(
             "positions",
-            "Positions",
-            "What would attention know about the order of the words without this matrix?",
-            "Nothing: the context is a weighted mean of values, and a mean has no order.",
+            gettext("Positions"),
+            gettext("What would attention know about the order of the words without this matrix?"),
+            gettext("Nothing: the context is a weighted mean of values, and a mean has no order."),
             draw_positions(sinusoidal_positions(100, 128)),
         )
     name = max(name for name in heads if name.endswith(".cross"))
@@ -134,26 +158,76 @@ def slides_of(inspected: Inspected, trace: BeamTrace, metrics: Sequence[Mapping[
         layer = int(name.split(".")[1])
         yield Slide(
             "heads",
-            f"The heads of layer {layer}",
-            "Why several heads, and not one that is as wide?",
-            "Each has one softmax, so one pattern. Several heads look at several words.",
+            gettext("The heads of layer {number}", number=layer),
+            gettext("Why several heads, and not one that is as wide?"),
+            gettext("Each has one softmax, so one pattern. Several heads look at several words."),
             draw_heads(inspected, layer),
         )
     yield Slide(
         "beam",
-        "Beam search",
-        "Why not take the most probable word at each step?",
-        "The most probable sentence may begin with another word, and greedy search can't go back.",
+        gettext("Beam search"),
+        gettext("Why not take the most probable word at each step?"),
+        gettext("The most probable sentence may begin with another word, and greedy search can't go back."),
         draw_beam(trace),
     )
     if metrics:
         yield Slide(
             "training",
-            "How it learned",
-            "When would you have stopped the training?",
-            "When the validation loss stops falling. The training loss does not tell: it keeps falling.",
+            gettext("How it learned"),
+            gettext("When would you have stopped the training?"),
+            gettext("When the validation loss stops falling. The training loss does not tell: it keeps falling."),
             draw_curves({"model": metrics}),
         )
+
+
+gettext_noop = str  # marks a text that `_label_in` translates
+LABELS = (
+    gettext_noop("attention"),
+    gettext_noop("keys: the source"),
+    gettext_noop("queries: the translation"),
+    gettext_noop("key"),
+    gettext_noop("query"),
+    gettext_noop("dimension"),
+    gettext_noop("dimension {number}"),
+    gettext_noop("position"),
+    gettext_noop("the matrix P"),
+    gettext_noop("single dimensions over positions"),
+    gettext_noop("position {number} over the dimensions"),
+    gettext_noop("head {number}"),
+    gettext_noop("step"),
+    gettext_noop("kept"),
+    gettext_noop("ended"),
+    gettext_noop("dropped"),
+    gettext_noop("loss"),
+    gettext_noop("loss (nats a token)"),
+    gettext_noop("model"),
+    gettext_noop("training"),
+    gettext_noop("validation"),
+    gettext_noop("validation BLEU"),
+    gettext_noop("learning rate"),
+    gettext_noop("minutes"),
+)
+"""The labels in the figures: titles, names of axes, legends."""
+
+
+def _labels(figure: Figure) -> Iterator[Text]:
+    """Yield the texts of a figure that are not words of the sentences."""
+    legends = list(figure.legends)
+    for axes in figure.axes:
+        yield from (axes.title, axes.xaxis.label, axes.yaxis.label)
+        legends += filter(None, [axes.get_legend()])
+    for legend in legends:
+        yield from legend.get_texts()
+
+
+def _label_in(text: str, gettext: Callable[..., str]) -> str:
+    """Return a label, such as "decoder.1.cross, head 0", in another language."""
+    parts = []
+    for part in text.split(", "):
+        number = re.search(r"\b\d+\b", part)
+        name = part if number is None else f"{part[: number.start()]}{{number}}{part[number.end() :]}"
+        parts.append(gettext(name, number=number and number[0]))
+    return ", ".join(parts)
 
 
 def _strongest(words: WordMap) -> tuple[str, str, float]:
@@ -178,7 +252,7 @@ def _mask(inspected: Inspected) -> Figure:
     return draw_mask(target_mask(arange(1, len(labels) + 1)[None], 0), labels, labels)
 
 
-def save_slides(slides: Iterable[Slide], folder: Path) -> int:
+def save_slides(slides: Iterable[Slide], folder: Path, language: str = "en") -> int:
     """Write a page with all slides and an SVG for each; return how many there are."""
     caption = current_caption()
     sections = []
@@ -186,8 +260,10 @@ def save_slides(slides: Iterable[Slide], folder: Path) -> int:
         svg = _svg(slide, caption.split("\n")[0])
         (folder / f"{number}-{slide.name}.svg").write_text(described(svg, caption), encoding="utf-8")
         sections.append(f'<section>{svg}<p class="answer">{escape(slide.answer)}</p></section>\n')
+    gettext = gettext_in(language)
+    title = gettext("Attention, step by step")
     body = f"<main>\n{''.join(sections)}</main>\n<script>\n{_SCRIPT}</script>\n"
-    (folder / MARKER[0]).write_text(document("Attention, step by step", _STYLE, body), encoding="utf-8")
+    (folder / MARKER[0]).write_text(document(title, _STYLE, body, language), encoding="utf-8")
     return len(sections)
 
 
@@ -200,13 +276,14 @@ def _svg(slide: Slide, origin: str) -> str:
     content = figure[figure.index(">", box.start()) + 1 :]
     place = f'x="{MARGIN}" y="{TOP}" width="{WIDTH - 2 * MARGIN}" height="{BOTTOM - TOP}"'
     font = 'font-family="system-ui, sans-serif"'
+    question_size = min(26, 2300 / len(slide.question))  # about 90 letters fill the width
     return f"""<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
  viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(slide.title)}" {font} fill="#1c2430">
 <rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>
 <text x="{MARGIN}" y="76" font-size="44" font-weight="700">{escape(slide.title)}</text>
 <text x="{WIDTH - MARGIN}" y="40" font-size="14" text-anchor="end" fill="#56606d">{escape(origin)}</text>
 <svg {place} {box[0]}>{content}
-<text x="{MARGIN}" y="636" font-size="26">{escape(slide.question)}</text>
+<text x="{MARGIN}" y="636" font-size="{question_size:.3g}">{escape(slide.question)}</text>
 </svg>
 """
 

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from translucid.serving.documents import DocumentJobs
 from translucid.serving.edge.failures import answer_errors
 from translucid.serving.edge.middleware import EXTENSIONS, HostCheck, PlainPaths, measure
 from translucid.serving.edge.rate_limits import RateLimits
-from translucid.serving.edge.rendering import Asset
+from translucid.serving.edge.rendering import Asset, AssetRoute
 from translucid.serving.memory import ServerMemory
 from translucid.serving.requests import RequestContext
 from translucid.serving.routing import api_routes
@@ -83,9 +83,8 @@ def create_app(
     )
     app.add_middleware(HostCheck, options=options, bodies=context.bodies)
     measure(app, context)
-    for path, content in _page().items():
-        answer = Asset(path, content).answer
-        app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(answer)
+    for path, asset in _page().items():
+        app.router.routes.append(AssetRoute(path, asset.answer, methods=["GET"], include_in_schema=False))
 
     @app.api_route("/spec", methods=["GET", "HEAD"], include_in_schema=False)
     async def spec() -> JSONResponse:
@@ -127,8 +126,9 @@ async def _tidy_up(jobs: DocumentJobs, context: RequestContext) -> None:
             log.exception("old documents could not be forgotten")
 
 
-def _page() -> dict[str, bytes]:
-    """Return the contents of the page's files by their paths; no other file is served."""
+@cache
+def _page() -> dict[str, Asset]:
+    """Return the page's files by their paths; no other file is served."""
     page_folder = Path(str(files("translucid.serving") / "page"))
     swagger = Path(str(files(fastapi_offline.__name__) / "static"))
     page = {"/": page_folder / "index.html", "/docs": page_folder / "docs.html"}
@@ -138,4 +138,4 @@ def _page() -> dict[str, bytes]:
     contents = {path: file.read_bytes() for path, file in page.items()}
     for name, text in (*page_files().items(), *page_scripts().items(), *figure_files().items()):
         contents[f"/{name}"] = text.encode()
-    return contents
+    return {path: Asset(path, content) for path, content in contents.items()}

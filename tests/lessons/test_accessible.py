@@ -8,7 +8,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
 from playwright.sync_api import expect
 
-from tests.probes.fonts import FONTS, set_in
+from tests.probes.fonts import set_in_a_wide_font
 from tests.probes.pseudo_locale import CODE, english_texts, pseudo_catalog, words_of
 from tests.probes.sliders import slide
 from translucid.inspection.rendering.message_catalogs import LESSON_TEMPLATE, TEMPLATE
@@ -22,10 +22,9 @@ OVER = """(nodes) => nodes.filter((node) => {
 }).length"""  # the number of nodes of a tree that are narrower than their texts
 
 
-@pytest.mark.parametrize("font", FONTS)
-def test_texts_fit_into_the_nodes_of_the_tree(lesson, font):
+def test_texts_fit_into_the_nodes_of_the_tree(lesson):
     page = lesson("beam")
-    set_in(page, font)
+    set_in_a_wide_font(page)
     page.evaluate("""() => { // a piece as long as in larger vocabularies
       for (const search of lessonRecords.beam.sentences[0].searches) search.nodes[1][1] = "▁extraordinariamente";
     }""")
@@ -82,7 +81,7 @@ def test_no_content_is_wider_than_the_page(context, saved):
         equations = page.locator(".equation")
         if equations.evaluate_all("(nodes) => nodes.some((node) => node.scrollWidth > node.clientWidth)"):
             out.append((file.name, "equation"))
-        set_in(page, "wide")
+        set_in_a_wide_font(page)
         for width in (1000, 360):
             page.set_viewport_size({"width": width, "height": 800})
             if page.evaluate("document.documentElement.scrollWidth") > width:

@@ -13,6 +13,8 @@ expect.set_options(timeout=30_000)
 # The first of these does not draw invisible pages, which would take a third of the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+# One process draws all pages, because starting one for each page takes a third of the time of a short test.
+FLAGS = ("--no-sandbox", "--disable-gpu", "--process-per-site", "--renderer-process-limit=1")
 HURRY = """{
   const begin = setTimeout;
   globalThis.setTimeout = (step, milliseconds = 0, ...more) => begin(step, milliseconds / 10, ...more);
@@ -33,7 +35,7 @@ def chromium() -> Iterator[Browser]:
         skip(f"Playwright's driver does not start (apt-get install libatomic1): {error}")
     loop = asyncio.get_running_loop()
     try:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
         asyncio._set_running_loop(None)
         yield browser
         asyncio._set_running_loop(loop)

@@ -1,4 +1,4 @@
-"""A wide and a narrow font for layout tests, both part of Matplotlib so that every machine has them."""
+"""A wide font for layout tests, part of Matplotlib so that every machine has it."""
 
 import base64
 from functools import cache
@@ -7,8 +7,8 @@ from pathlib import Path
 import matplotlib
 from playwright.sync_api import Page
 
-FONTS = {"wide": ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"), "narrow": ("STIXGeneral.ttf", "STIXGeneralBol.ttf")}
-"""The regular and the bold file of each font: DejaVu Sans is wider than most fonts, STIX as narrow as Times."""
+FONT = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")
+"""The regular and the bold file of a font that is wider than most."""
 _LOAD = """async ([regular, bold]) => {
   const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const style = document.createElement("style");
@@ -24,9 +24,9 @@ _LOAD = """async ([regular, bold]) => {
 }"""
 
 
-def set_in(page: Page, font: str) -> None:
-    """Show an open page in one of `FONTS`, whatever fonts the machine has."""
-    page.evaluate(_LOAD, [_encoded(name) for name in FONTS[font]])
+def set_in_a_wide_font(page: Page) -> None:
+    """Show an open page in `FONT`, whatever fonts the machine has."""
+    page.evaluate(_LOAD, [_encoded(name) for name in FONT])
     assert page.evaluate("getComputedStyle(document.body).fontFamily") == "Tested"
 
 

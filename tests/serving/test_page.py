@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.probes.fonts import FONTS, set_in
+from tests.probes.fonts import set_in_a_wide_font
 from translucid.inspection import explain as explanation
 
 from .test_clients import address, serving  # noqa: F401
@@ -46,15 +46,19 @@ def page(context, address):  # noqa: F811
         yield opened
 
 
-def saved(page):
+STARTS = {"PNG": b"\x89PNG", "SVG": b"<svg", "PDF": b"%PDF", "JSON": b"{"}
+"""How the files of each format begin in which a view is saved."""
+
+
+def saved(page, kinds=tuple(STARTS)):
     """Save the view that is open in each format; return the contents of the files by format."""
     expect(page.get_by_role("button", name="save as PDF")).to_be_visible()
     contents = {}
-    for kind, start in {"PNG": b"\x89PNG", "SVG": b"<svg", "PDF": b"%PDF", "JSON": b"{"}.items():
+    for kind in kinds:
         with page.expect_download() as download:
             page.get_by_role("button", name=f"save as {kind}").click()
         contents[kind] = download.value.path().read_bytes()
-        assert contents[kind].startswith(start), kind
+        assert contents[kind].startswith(STARTS[kind]), kind
         assert download.value.suggested_filename.endswith(kind.lower())
     assert json.loads(contents["JSON"])
     return contents
@@ -74,24 +78,28 @@ def type_in(page, text):
     page.wait_for_selector("#attention .word")
 
 
-def test_typing_translates(page):
+def test_typing_translates_and_sides_have_their_language_and_their_direction(page):
     type_in(page, "I like soccer")
     assert page.inner_text("#translation").strip()
     assert page.locator("#source-language").inner_text() == "English"
     assert page.locator("#target-language").inner_text() == "Spanish"
+    for selector, language in (("#source", "en"), ("#translation", "es")):
+        assert page.get_attribute(selector, "lang") == language
+        assert page.get_attribute(selector, "dir") == "auto"
+    assert [page.locator("#attention .line").nth(i).get_attribute("lang") for i in (0, 1)] == ["en", "es"]
 
 
 def test_long_texts_and_errors_are_reported(page):
     page.get_by_label("English").fill("I sing.\n" * 80)
     expect(page.locator("#status")).to_contain_text("up to 500", timeout=30_000)
     expect(page.locator("#translation")).to_have_text(re.compile(r"(.*\n){79}"), use_inner_text=True)
+    assert page.inner_text("#problem") == ""
     page.get_by_label("English").fill("x" * 6000)
     expect(page.locator("#problem")).to_contain_text("1,000 characters over the limit of 5,000")
 
 
-@pytest.mark.parametrize("font", FONTS)
-def test_the_layout_on_a_phone_and_the_dark_scheme(page, font):
-    set_in(page, font)
+def test_the_layout_on_a_phone_and_the_dark_scheme(page):
+    set_in_a_wide_font(page)
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 360, "height": 740})
     type_in(page, "I like soccer and also going to the beach")
@@ -146,21 +154,6 @@ def test_a_server_that_is_not_ready_is_reported(context, address):  # noqa: F811
         page.unroute("**/models")
         expect(page.locator("#model option")).to_have_count(1, timeout=10_000)
         assert page.inner_text("#problem") == ""
-
-
-def test_a_long_text_is_no_error(page):
-    page.get_by_label("English").fill("I like soccer. " * 40)
-    expect(page.locator("#status")).to_contain_text("texts of up to")
-    assert page.inner_text("#problem") == ""
-    expect(page.locator("#translation")).not_to_be_empty()
-
-
-def test_sides_have_their_language_and_their_direction(page):
-    type_in(page, "I like soccer")
-    for selector, language in (("#source", "en"), ("#translation", "es")):
-        assert page.get_attribute(selector, "lang") == language
-        assert page.get_attribute(selector, "dir") == "auto"
-    assert [page.locator("#attention .line").nth(i).get_attribute("lang") for i in (0, 1)] == ["en", "es"]
 
 
 def test_quality_warnings_are_shown(page):

@@ -7,7 +7,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.probes.fonts import FONTS, set_in
+from tests.probes.fonts import set_in_a_wide_font
 from translucid.serving import documents
 
 from .test_clients import address, serving  # noqa: F401
@@ -476,9 +476,8 @@ def test_a_long_translation_shows_its_progress_and_can_be_cancelled(context, add
         expect(page.locator("#document")).to_be_hidden()
 
 
-@pytest.mark.parametrize("font", FONTS)
-def test_the_layout_fits_on_a_phone(page, font):
-    set_in(page, font)
+def test_the_layout_fits_on_a_phone(page):
+    set_in_a_wide_font(page)
     page.set_viewport_size({"width": 360, "height": 740})
     choose(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

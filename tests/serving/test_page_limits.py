@@ -60,13 +60,6 @@ def test_the_page_asks_for_a_key_and_stores_it_for_the_session(opened, run):
         expect(page.locator("#problem")).to_contain_text("requires an API key")
 
 
-def test_without_keys_there_is_no_key_field(opened, run):
-    with serving(str(run)) as server_url:
-        page = opened(server_url)
-        for part in ("#api-key-form", "#open-api-key"):
-            expect(page.locator(part)).to_be_hidden()
-
-
 def test_typing_and_viewing_stay_within_the_rate_limit(opened, context, run):
     """Typing a letter every 0.4 s and then opening every view takes less than 30 requests a minute."""
     with serving(str(run), quota=Quota(per_minute=30)) as server_url:
@@ -112,9 +105,11 @@ def test_typing_stays_within_the_rate_limit_if_the_server_never_answers(opened, 
         assert 10 < len(looks) <= 20
 
 
-def test_a_trailing_space_sends_no_request(opened, run):
+def test_a_trailing_space_sends_no_request_and_without_keys_there_is_no_key_field(opened, run):
     with serving(str(run)) as server_url:
         page = opened(server_url)
+        for part in ("#api-key-form", "#open-api-key"):
+            expect(page.locator(part)).to_be_hidden()
         looks = []
         page.on(
             "request",

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.probes.fonts import FONTS, set_in
+from tests.probes.fonts import set_in_a_wide_font
 
 from .test_clients import serving
 from .test_page import fresh
@@ -53,14 +53,13 @@ def page(context, address):
         yield new_page
 
 
-@pytest.mark.parametrize("font", FONTS)
-def test_a_detected_language_is_readable_on_a_phone(page, font):
+def test_a_detected_language_is_readable_on_a_phone(page):
 
     def look(route):
         answer = route.fetch().json() | {"source": "pt", "detectedLanguage": {"language": "pt", "confidence": 90}}
         route.fulfill(json=answer)
 
-    set_in(page, font)
+    set_in_a_wide_font(page)
     page.route("**/look", look)
     page.select_option("#from", "auto")
     assert page.evaluate(CUT, "from") <= 0

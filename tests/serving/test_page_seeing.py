@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.probes.fonts import FONTS, set_in
+from tests.probes.fonts import set_in_a_wide_font
 from translucid.api.translator import Translator
 from translucid.inspection.rendering.saving import save
 
 from .test_clients import serving
-from .test_page import fresh, made_by_code, saved, type_in, watched
+from .test_page import STARTS, fresh, made_by_code, saved, type_in, watched
 
 TEXT, GIVEN = "I like soccer", "Me gusta el fútbol"
 RIBBONS = (
@@ -51,7 +51,28 @@ def inspected(run):
     return sentence
 
 
-def test_ribbons_show_the_attention_without_pointing(page, inspected):
+CONTRAST = """() => {
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = (color) => color.slice(0, 3).map((v) => linear(v / 255))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const word = document.querySelector("#attention .word");
+  const paper = numbers(getComputedStyle(document.body).backgroundColor);
+  const found = [];
+  for (let weight = 0; weight <= 1.001; weight += 0.1) {
+    word.style.setProperty("--weight", weight);
+    const style = getComputedStyle(word);
+    const [r, g, b, a = 1] = numbers(style.backgroundColor);
+    const behind = [r, g, b].map((v, i) => a * v + (1 - a) * paper[i]);
+    const [one, other] = [light(numbers(style.color)), light(behind)].sort((x, y) => y - x);
+    found.push((one + 0.05) / (other + 0.05));
+  }
+  return found;
+}"""
+"""Return the contrast of a word with its highlight, for weights from 0 to 1."""
+
+
+def test_ribbons_show_the_attention_of_all_words_of_one_and_of_a_head(page, inspected):
     type_in(page, TEXT)
     words = inspected.words()
     assert page.locator("#attention .above .word").all_inner_texts() == words.source
@@ -62,11 +83,6 @@ def test_ribbons_show_the_attention_without_pointing(page, inspected):
     weights = words.weights.numpy()
     np.testing.assert_allclose(found, np.where(weights >= 0.02, weights, 0), atol=6e-4)
     assert page.locator("#attention .ribbon").first.is_visible()
-
-
-def test_pointing_at_a_word_shows_its_ribbons_with_percentages(page, inspected):
-    type_in(page, TEXT)
-    words = inspected.words()
     page.locator("#attention .below .word").first.hover()
     shares = page.locator("#attention .above .share").all_inner_texts()
     for share, weight in zip(shares, words.weights[0].tolist(), strict=True):
@@ -77,6 +93,14 @@ def test_pointing_at_a_word_shows_its_ribbons_with_percentages(page, inspected):
     assert "attends to" in description
     probability_shown = re.search(r"probability (< )?(\d+) %", description)
     assert abs(int(probability_shown[2]) - 100 * probability) <= 1
+    page.mouse.move(0, 0)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert min(page.evaluate(CONTRAST)) >= 4.5, scheme
+    page.get_by_text("Table of weights").click()
+    before = page.locator("#attention .weight-table td").all_inner_texts()
+    page.get_by_label("layer and head").select_option(label="layer 0, head 1")
+    assert page.locator("#attention .weight-table td").all_inner_texts() != before
 
 
 FOREIGN = """() => {
@@ -107,31 +131,30 @@ def shown_contributions(page):
     page.wait_for_selector("#attention .prefix .word")
 
 
-@pytest.mark.parametrize("by", ["pointer", "keyboard"])
-def test_the_ribbons_of_a_word_can_be_seen(page, by):
-    """In pixels: a style sheet may hide what has the right classes."""
+def test_the_ribbons_of_a_word_can_be_seen(page):
+    """In pixels, by pointer and by keyboard: a style sheet may hide what has the right classes."""
     page.emulate_media(reduced_motion="reduce")
     type_in(page, TEXT)
     word = page.locator("#attention .below .word").nth(1)
+
+    def leave():
+        page.mouse.move(0, 0)
+        page.evaluate("document.activeElement.blur()")
+
     for show in (lambda page: None, shown_contributions, shown_steps):
         show(page)
         gap = page.locator("#attention .gap").first
         word.scroll_into_view_if_needed()
         if show is shown_steps:
             page.get_by_label("decoding step").press("End")
-        page.mouse.move(0, 0)
-        page.evaluate("document.activeElement.blur()")
-        if by == "pointer":
-            word.hover()
-        else:
-            word.focus()
-        assert strongly_colored(gap) > 400, show
+        for reach in (word.hover, word.focus):
+            leave()
+            reach()
+            assert strongly_colored(gap) > 400, (show, reach)
         assert gap.bounding_box()["height"] > 50
         assert page.evaluate(FOREIGN) == []
-        if show is shown_steps:
-            page.mouse.move(0, 0)
-            page.evaluate("document.activeElement.blur()")
-            assert strongly_colored(gap) > 400  # those of the current step
+    leave()
+    assert strongly_colored(gap) > 400  # those of the current step
 
 
 def test_a_sentence_is_one_stop_of_the_tab_key_and_arrows_move(page):
@@ -151,14 +174,6 @@ def test_a_sentence_is_one_stop_of_the_tab_key_and_arrows_move(page):
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
     expect(page.locator(".continuations button")).to_have_count(8)
-
-
-def test_choosing_a_head_changes_ribbons_and_table(page):
-    type_in(page, TEXT)
-    page.get_by_text("Table of weights").click()
-    before = page.locator("#attention .weight-table td").all_inner_texts()
-    page.get_by_label("layer and head").select_option(label="layer 0, head 1")
-    assert page.locator("#attention .weight-table td").all_inner_texts() != before
 
 
 def test_contributions_of_the_source_and_of_the_prefix(page, run):
@@ -196,7 +211,7 @@ def test_contributions_of_the_source_and_of_the_prefix(page, run):
     expect(page.locator("#attention .weight-table thead th")).to_have_text(content.source)
 
 
-def test_a_chosen_continuation_is_shown_everywhere(page):
+def test_a_chosen_continuation_is_shown_everywhere_and_sentences_are_tabs_of_one_panel(page):
     type_in(page, "I like soccer. You sing.")
     before = page.inner_text("#translation")
     page.locator("#attention .below .word").first.click()
@@ -209,10 +224,6 @@ def test_a_chosen_continuation_is_shown_everywhere(page):
     expect(page.locator(".continuations button")).to_have_count(0)
     expect(page.locator("#attention .below .word:focus")).to_have_count(1)
     assert " ".join(page.locator("#attention .below .word").all_inner_texts()[:-1]) == text
-
-
-def test_sentences_are_tabs_of_one_panel(page):
-    type_in(page, "I like soccer. You sing.")
     assert page.locator("#attention .sentence-view").count() == 1
     tabs = page.get_by_role("tablist", name="sentences").get_by_role("tab")
     expect(tabs).to_have_count(2)
@@ -241,6 +252,11 @@ def test_the_playback_of_the_search_and_its_tree(page, run):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Steps").click()
     page.wait_for_selector(".tree .node")
+    for width, beside in ((700, False), (1280, True)):  # if there is room
+        page.set_viewport_size({"width": width, "height": 800})
+        film, tree = (page.locator(f"#attention .{name}").bounding_box() for name in ("playback", "beam"))
+        assert (film["x"] + film["width"] <= tree["x"]) == beside
+        assert (film["y"] + film["height"] <= tree["y"]) != beside
     words = page.locator("#attention .below .word")
     assert page.locator("#attention .below .word.upcoming").count() == words.count() - 1
     grown = "() => document.querySelectorAll('.tree .node:not(.upcoming)').length"
@@ -254,19 +270,14 @@ def test_the_playback_of_the_search_and_its_tree(page, run):
     assert best == Translator.load(run, engine="torch").translate(TEXT).text
     # The text above is the given translation.
     expect(page.get_by_text(f"This search finds “{best}”, not the text above.")).to_be_visible()
+    slider = page.get_by_label("decoding step")
+    slider.press("Home")
+    page.get_by_role("button", name="Play").click()
+    expect(slider).to_have_value("1", timeout=5000)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
     page.locator(".tree .node[role=button]").first.click()
     expect(page.locator(".continuations button").first).to_be_visible()
-
-
-def test_the_tree_is_beside_the_playback_if_there_is_room(page):
-    type_in(page, TEXT)
-    page.get_by_role("tab", name="Steps").click()
-    expect(page.locator("#attention .tree")).to_be_visible()
-    for width, beside in ((1280, True), (700, False)):
-        page.set_viewport_size({"width": width, "height": 800})
-        film, tree = (page.locator(f"#attention .{name}").bounding_box() for name in ("playback", "beam"))
-        assert (film["x"] + film["width"] <= tree["x"]) == beside
-        assert (film["y"] + film["height"] <= tree["y"]) != beside
 
 
 def test_a_tree_with_a_narrower_beam_than_the_default_says_so(page):
@@ -286,17 +297,7 @@ def test_a_tree_with_a_narrower_beam_than_the_default_says_so(page):
     expect(page.get_by_text("This search finds")).to_be_hidden()
 
 
-def test_the_playback_plays_and_pauses(page):
-    type_in(page, TEXT)
-    page.get_by_role("tab", name="Steps").click()
-    slider = page.get_by_label("decoding step")
-    page.get_by_role("button", name="Play").click()
-    expect(slider).to_have_value("1", timeout=5000)
-    page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_role("button", name="Play")).to_be_visible()
-
-
-def test_two_models_are_side_by_side_and_differences_are_marked(page):
+def test_two_models_are_side_by_side_differences_are_marked_and_both_offer_continuations(page):
     page.locator("#model-menu summary").click()
     page.get_by_label("Compare with").select_option(index=2)
     type_in(page, TEXT)
@@ -315,12 +316,6 @@ def test_two_models_are_side_by_side_and_differences_are_marked(page):
     ]
     texts, other_texts = words.all_inner_texts(), other_words.all_inner_texts()
     assert not set(marked[0]) & set(other_texts) or len(texts) != len(other_texts)
-
-
-def test_the_second_of_two_models_offers_continuations(page):
-    page.locator("#model-menu summary").click()
-    page.get_by_label("Compare with").select_option(index=2)
-    type_in(page, TEXT)
     page.locator("#compared-attention .below .word").nth(1).click()
     continuations = page.locator("#compared-attention .continuations button")
     expect(continuations).to_have_count(8)
@@ -346,7 +341,7 @@ def test_every_view_is_saved_and_reproduced_by_its_code(page, run, tmp_path, mon
     for view, sign in VIEWS.items():
         page.get_by_role("tab", name=view).click()
         page.wait_for_selector(sign)
-        saved(page)
+        saved(page, STARTS if view == "Attention" else ("SVG", "JSON"))  # the code saves it as PDF
         folder = tmp_path / view
         folder.mkdir()
         monkeypatch.chdir(folder)
@@ -354,36 +349,8 @@ def test_every_view_is_saved_and_reproduced_by_its_code(page, run, tmp_path, mon
         assert files and all(file.startswith(b"%PDF") for file in files), view
 
 
-CONTRAST = """() => {
-  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
-  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  const light = (color) => color.slice(0, 3).map((v) => linear(v / 255))
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const word = document.querySelector("#attention .word");
-  const paper = numbers(getComputedStyle(document.body).backgroundColor);
-  const found = [];
-  for (let weight = 0; weight <= 1.001; weight += 0.1) {
-    word.style.setProperty("--weight", weight);
-    const style = getComputedStyle(word);
-    const [r, g, b, a = 1] = numbers(style.backgroundColor);
-    const behind = [r, g, b].map((v, i) => a * v + (1 - a) * paper[i]);
-    const [one, other] = [light(numbers(style.color)), light(behind)].sort((x, y) => y - x);
-    found.push((one + 0.05) / (other + 0.05));
-  }
-  return found;
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_highlighted_word_can_be_read(page, scheme):
-    page.emulate_media(color_scheme=scheme)
-    type_in(page, TEXT)
-    assert min(page.evaluate(CONTRAST)) >= 4.5
-
-
-@pytest.mark.parametrize("font", FONTS)
-def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page, font):
-    set_in(page, font)
+def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page):
+    set_in_a_wide_font(page)
     page.set_viewport_size({"width": 360, "height": 740})
     type_in(page, "I like soccer and also going to the beach")
     assert page.locator("#attention .ribbons.vertical").count() == 1

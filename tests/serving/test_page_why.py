@@ -69,7 +69,7 @@ def test_a_word_is_contrasted_with_another(page, run, tmp_path, monkeypatch):  #
     drawn = {t for t, _, _ in page.locator(".ribbon").evaluate_all(RIBBONS)}
     assert drawn == {0}
     monkeypatch.chdir(tmp_path)
-    assert saved(page)["JSON"] and [file[:4] for file in made_by_code(page, "runs/tiny", run)] == [b"%PDF"]
+    assert saved(page, ("SVG", "JSON")) and [file[:4] for file in made_by_code(page, "runs/tiny", run)] == [b"%PDF"]
     page.get_by_label("another word").fill("gato")
     page.get_by_label("another word").press("Enter")
     expect(page.locator("#attention .details .note")).to_contain_text("gato")

@@ -6,16 +6,17 @@ import pytest
 import torch
 
 from benchmarks.gpu import __main__ as gpu
-from benchmarks.gpu import decoding, training
+from benchmarks.gpu import decoding, shapes, training
 from benchmarks.gpu.shapes import configuration_of
 from tests.devices.emulated import Emulation
 
 
 def test_every_table_is_measured(tmp_path, monkeypatch):
     out = tmp_path / "gpu.md"
-    options = "--quick", "--no-tests", "--seconds", "0.01", "--sentences", "8", "--out", str(out)
+    options = "--quick", "--no-tests", "--seconds", "0.01", "--sentences", "4", "--out", str(out)
     monkeypatch.setattr("sys.argv", ["gpu", *options])
     monkeypatch.setattr(gpu, "PRESETS", ["tiny"])
+    monkeypatch.setattr(shapes, "QUICK", [setting.replace("layers=2", "layers=1") for setting in shapes.QUICK])
     monkeypatch.setattr(decoding, "LENGTH", 4)
     monkeypatch.setattr(training, "kernels", lambda action: (action(), 1.0))  # PyTorch's profiler needs a real GPU
     # PyTorch makes a causal mask from the hint in C++, where an emulated tensor is one of the CPU.

@@ -72,7 +72,9 @@ def run(taught, tmp_path):
 def test_tune_reports_the_error_rate_and_reads_two_files(taught):
     run, shown = taught
     assert "learned from 135 pairs, compared on 15 others" in shown
-    first, second = [line for line in shown.splitlines() if line.startswith(("alignment layer", "attention"))][:2]
+    lines = shown.splitlines()
+    (learned,) = [number for number, line in enumerate(lines) if line.startswith("learned from")]
+    first, second = lines[learned + 2 : learned + 4]  # below the head of the table
     assert first.startswith("alignment layer") and first.endswith("← used") and "← used" not in second
     assert (run / "alignment.safetensors").exists()
 

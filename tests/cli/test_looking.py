@@ -20,7 +20,7 @@ from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
 from translucid.inspection import explain as explanation
 from translucid.inspection.plots import new_figure, save_figure
-from translucid.inspection.rendering.message_catalogs import slide_messages
+from translucid.inspection.rendering.message_catalogs import file_messages
 from translucid.inspection.rendering.slides import LABELS
 from translucid.layers.variants import Method
 from translucid.runs.run_folder import RunFolder
@@ -399,7 +399,7 @@ def test_slides(call, small_run, tmp_path):
     target, source = (words.weights[:-1, :-1] == best).nonzero()[0].tolist()
     assert f"presta «{words.target[target]}» más atención?" in page
     assert f"«{words.source[source]}», con el {percent(float(best))} de la atención" in page
-    english = [*LABELS, *(message.source for message in slide_messages())]
+    english = [*LABELS, *(message.source for message in file_messages())]
     shown = re.findall(">([^<>]+)</(?:text|p|tspan)>", page)
     assert '<html lang="es">' in page and ">consulta<" in page and not {*shown} & {*english}
     assert call("draw", "slides", small_run, "I like soccer", "--out", folder).code == 2

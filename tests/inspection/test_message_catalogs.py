@@ -25,6 +25,9 @@ HTML = """<p title="A title">Two
   now.</p><style>p {}</style><input placeholder="Type"><p>1 ⟨⟩</p><i>last</i>"""
 
 
+CATALOGS = catalogs.CATALOGS, catalogs.LESSON_CATALOGS, catalogs.FILE_CATALOGS
+
+
 def test_texts_are_collected_from_scripts():
     collected = [(m.key, m.plural) for m in catalogs.messages_of_script(SCRIPT, "a.js")]
     assert collected == [
@@ -114,7 +117,7 @@ def test_terms_have_the_same_translations_everywhere():
         terms = list(csv.DictReader(lines, delimiter="\t"))
     assert {tuple(term) for term in terms} == {("English", *catalogs.languages())}
     wrong = []
-    for folder, code in product((catalogs.CATALOGS, catalogs.LESSON_CATALOGS), catalogs.languages()):
+    for folder, code in product(CATALOGS, catalogs.languages()):
         for message in catalogs.read_catalog(folder / f"{code}.po")[1]:
             for term in terms:
                 has_term = re.search(rf"\b{term['English']}", _PLAIN.sub(" ", message.source), re.IGNORECASE)

@@ -1,5 +1,7 @@
 """Exercises: every check accepts the right answer and names typical mistakes, and the notebooks are valid."""
 
+import json
+
 import nbformat
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import torch
 
 from translucid.cli.main import run
 from translucid.ground.errors import UserError
+from translucid.inspection.rendering.message_catalogs import file_messages
 from translucid.lessons import LESSONS, Verdict, check
 from translucid.lessons.exercises import EXERCISES
 
@@ -18,6 +21,7 @@ def test_each_lesson_has_an_exercise():
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
 def test_the_right_answer_is_accepted_and_each_mistake_is_named(exercise):
     assert check(exercise.right) == Verdict(True, f"{exercise.name}: right, for 20 random arguments.")
+    assert check(exercise.right, "es").text == f"{exercise.name}: correcta, con 20 argumentos aleatorios."
     assert len(exercise.mistakes) >= 3
     for text, mistake in exercise.mistakes.items():
 
@@ -26,6 +30,13 @@ def test_the_right_answer_is_accepted_and_each_mistake_is_named(exercise):
 
         answer.__name__ = exercise.name
         assert check(answer) == Verdict(False, f"{exercise.name}: {text}.")
+
+
+ENGLISH = [
+    json.dumps(message.source, ensure_ascii=False)[1:-1]
+    for message in file_messages()
+    if message.files[0].startswith("lessons/")
+]
 
 
 def attention(Q, K, V):
@@ -66,7 +77,7 @@ def test_functions_without_an_exercise_are_rejected():
 
 def test_notebooks_of_exercises_are_valid_and_not_yet_solved(tmp_path, capsys):
     folder = tmp_path / "exercises"
-    assert run(["learn", "--exercises", str(folder)]) == 0
+    assert run(["learn", "--exercises", str(folder), "--language", "es"]) == 0
     assert run(["learn", "--exercises", str(folder)]) == 2  # the answers of the reader are not replaced
     assert "--overwrite" in capsys.readouterr().err
     files = sorted(folder.glob("*.ipynb"))
@@ -79,4 +90,5 @@ def test_notebooks_of_exercises_are_valid_and_not_yet_solved(tmp_path, capsys):
         exec(answer.source, names)
         *imports, call = last.source.splitlines()
         exec("\n".join(imports), names)
-        assert str(eval(call, names)).endswith(": not written yet.")
+        assert str(eval(call, names)).endswith(": todavía sin escribir.")
+        assert not {text for text in ENGLISH if text in json.dumps(notebook, ensure_ascii=False)}

@@ -62,6 +62,13 @@ def test_the_numbers_are_those_of_pytorch_and_a_link_opens_them(context, address
         assert (copied["tab"], copied["map"], copied["step"]) == ("steps", "layer 0, head 1", step)
 
 
+def test_firefox_computes_the_figure_too(firefox, address):
+    firefox.open(f"{address}/#text=I+like+soccer&from=en&to=es&tab=pass&point=decoder.0.cross.head.1")
+    firefox.wait("document.querySelector('.pass')?.ariaBusy === 'false'")
+    assert firefox.wait("document.querySelectorAll('.pass-box.open .scores tr').length") > 3
+    assert firefox.errors == []
+
+
 def test_weights_are_sent_only_where_they_are_shared_and_can_be_computed_with(client, serve, m2m, monkeypatch):
     assert client.post("/weights", json=FIELDS).status_code == 403
     assert "tabs" not in client.get("/models").json()[0]

@@ -51,7 +51,6 @@ FLAGS = {
     "relearn=True": "--relearn",
     "resume=True": "--resume",
     "significance=False": "--no-significance",
-    'words=("a", "b")': "--words a/b",
     "Translator.ranking": "translate --rerank-with",
     "TranslationMemory.add": "translucid memory add MEMORY FILES --source-language en --target-language es",
     "allow_code": "write translucid --code {} before the command",

@@ -25,6 +25,9 @@ def learn(
     exercises: Annotated[
         Path | None, Option(metavar="FOLDER", help="Write a notebook for each lesson with a function to write.")
     ] = None,
+    language: Annotated[
+        str, Option(metavar="CODE", help="The language of the notebooks: en, de, es or fr. Pages have a menu.")
+    ] = "en",
     overwrite: option.Overwrite = False,
     port: Annotated[int, Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
     show: Annotated[bool, Option("--open", help="Open the lessons in the browser.")] = False,
@@ -45,12 +48,14 @@ def learn(
         translucid learn --save lessons
 
         translucid learn --exercises exercises
+
+        translucid learn --exercises ejercicios --language es
     """
     from translucid.lessons.runs import Models
 
     console, models = Console(stderr=True), Models(runs)
     if exercises:
-        _write_exercises(exercises, overwrite, console)
+        _write_exercises(exercises, language, overwrite, console)
         return
     if save:
         refuse_overwrite(save, overwrite, "lessons.js", "a folder of lessons")
@@ -80,11 +85,11 @@ def learn(
         _recorded(port, show, console)
 
 
-def _write_exercises(folder: Path, overwrite: bool, console: Console) -> None:
+def _write_exercises(folder: Path, language: str, overwrite: bool, console: Console) -> None:
     from translucid.lessons.exercise_notebooks import MARKER, write_exercises
 
     with export_folder(folder, overwrite, *MARKER) as temporary:
-        write_exercises(temporary)
+        write_exercises(temporary, language)
     console.print(f"the exercises are in {folder}: jupyter lab {folder}", soft_wrap=True)
 
 

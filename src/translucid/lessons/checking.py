@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from translucid.ground.errors import UserError, nearest
+from translucid.inspection.rendering.message_catalogs import gettext_in
 from translucid.lessons.exercises import EXERCISES, Exercise
 
 DRAWS = 20
@@ -30,40 +31,44 @@ class Verdict:
     __repr__ = __str__
 
 
-def check(answer: Callable[..., Any]) -> Verdict:
+def check(answer: Callable[..., Any], language: str = "en") -> Verdict:
     """Check a function that answers an exercise, which its name tells.
 
     The answer is compared with the right one on random arguments, then with mistakes that are often made. Exceptions of
     the answer are reported, not raised.
 
+    Args:
+        answer: the function.
+        language: the code of the language of the verdict.
+
     Raises:
-        UserError: there is no exercise of this name.
+        UserError: there is no exercise of this name, or no catalog of the language.
     """
     exercises = {exercise.name: exercise for exercise in EXERCISES}
     name = getattr(answer, "__name__", str(answer))
     if name not in exercises:
         raise UserError(f"no exercise is a function named {name!r}", fix=nearest(name, exercises))
-    return _checked(exercises[name], answer)
+    is_right, text = _checked(exercises[name], answer, gettext_in(language))
+    return Verdict(is_right, f"{name}: {text}.")
 
 
-def _checked(exercise: Exercise, answer: Callable[..., Any]) -> Verdict:
-    name = exercise.name
+def _checked(exercise: Exercise, answer: Callable[..., Any], gettext: Callable[..., str]) -> tuple[bool, str]:
     draws = [_arguments(exercise, seed) for seed in range(DRAWS)]
     try:
         results = [_called(answer, arguments) for arguments in draws]
     except NotImplementedError:
-        return Verdict(False, f"{name}: not written yet.")
+        return False, gettext("not written yet")
     except Exception as error:  # the reader's own code
-        return Verdict(False, f"{name} raises {type(error).__name__}: {error}")
+        return False, gettext("it raises {error}", error=f"{type(error).__name__}: {error}")
     expected = [_called(exercise.right, arguments) for arguments in draws]
     if all(_is_same(*pair) for pair in zip(results, expected, strict=True)):
-        return Verdict(True, f"{name}: right, for {DRAWS} random arguments.")
+        return True, gettext("right, for {count} random arguments", count=DRAWS)
     for text, mistake in exercise.mistakes.items():
         mistaken = [_called(mistake, arguments) for arguments in draws]
         if all(_is_same(*pair) for pair in zip(results, mistaken, strict=True)):
-            return Verdict(False, f"{name}: {text}.")
-    texts = (_difference(*pair) for pair in zip(results, expected, strict=True) if not _is_same(*pair))
-    return Verdict(False, f"{name}: {next(texts)}.")
+            return False, gettext(text)
+    texts = (_difference(*pair, gettext) for pair in zip(results, expected, strict=True) if not _is_same(*pair))
+    return False, next(texts)
 
 
 def _arguments(exercise: Exercise, seed: int) -> tuple[Any, ...]:
@@ -97,21 +102,23 @@ def _is_same(first: Any, second: Any) -> bool:
     return type(first) is type(second) and bool(first == second)
 
 
-def _difference(result: tuple[Any, Any], expected: tuple[Any, Any]) -> str:
+def _difference(result: tuple[Any, Any], expected: tuple[Any, Any], gettext: Callable[..., str]) -> str:
     """Return how a result differs from the right one."""
-    (value, changed), (right, unchanged) = result, expected
+    (value, _), (right, _) = result, expected
     if _is_same(value, right):
-        return "the result is right, but an argument is changed: work on a copy" if changed != unchanged else ""
+        return gettext("the result is right, but an argument is changed: work on a copy")
     if isinstance(right, list) and isinstance(value, list) and len(right) == len(value):
         parts = [
             (part, right_part) for part, right_part in zip(value, right, strict=True) if not _is_same(part, right_part)
         ]
         value, right = parts[0]
     if not isinstance(value, Tensor) or not isinstance(right, Tensor):
-        return f"it returns {value!r}, not {right!r}"
+        return gettext("it returns {value}, not {right}", value=repr(value), right=repr(right))
     if value.shape != right.shape:
-        return f"the shape is {list(value.shape)}, not {list(right.shape)}"
+        return gettext("the shape is {shape}, not {right}", shape=list(value.shape), right=list(right.shape))
     differs = ~torch.isclose(value.double(), right.double(), rtol=1e-4, atol=1e-5)
     place = differs.nonzero()[0].tolist()
-    index = f" at {place}" if place else ""
-    return f"the shape is right, but the number{index} is {value[tuple(place)]:.4f}, not {right[tuple(place)]:.4f}"
+    numbers = {"value": f"{value[tuple(place)]:.4f}", "right": f"{right[tuple(place)]:.4f}"}
+    if not place:
+        return gettext("the shape is right, but the number is {value}, not {right}", **numbers)
+    return gettext("the shape is right, but the number at {place} is {value}, not {right}", place=place, **numbers)

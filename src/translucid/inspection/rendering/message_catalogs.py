@@ -1,10 +1,10 @@
 """The catalogs of the pages' texts: `.po` files with GNU gettext's messages, which pages load as scripts.
 
 The command `python -m translucid.inspection.rendering.message_catalogs` collects the texts of all pages, writes the
-templates `pages.pot`, `lessons.pot` and `slides.pot`, and merges them into the catalogs; with `check`, it only reports
+templates `pages.pot`, `lessons.pot` and `files.pot`, and merges them into the catalogs; with `check`, it only reports
 what is missing. Texts are the literals in calls of `gettext`, `pgettext`, `ngettext`, `gettextNoop` (messages.js), and
 the texts in HTML files. The lessons have catalogs of their own, so that those of the other pages stay small, and so
-have the slides, whose texts are in Python: `gettext_in` translates them.
+have the slides and exercises that commands write, whose texts are in Python: `gettext_in` translates them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ TEMPLATE = CATALOGS / "pages.pot"
 LESSONS = PACKAGE / "lessons"
 LESSON_CATALOGS = LESSONS / "languages"
 LESSON_TEMPLATE = LESSON_CATALOGS / "lessons.pot"
-SLIDES = PACKAGE / "inspection" / "rendering" / "slides.py"
-SLIDE_CATALOGS = SLIDES.parent / "languages"
-SLIDE_TEMPLATE = SLIDE_CATALOGS / "slides.pot"
+FILE_CATALOGS = PACKAGE / "inspection" / "rendering" / "languages"
+FILE_TEMPLATE = FILE_CATALOGS / "files.pot"
 HTML = ("serving/page/index.html", "interop/web/page.html")
 """The HTML files of pages that are translated, in the package."""
 LOADER = "language.js"
@@ -120,8 +119,8 @@ def lesson_scripts(bundled: str) -> Mapping[str, str]:
     return scripts
 
 
-def gettext_in(language: str) -> Callable[..., str]:
-    """Return a function that translates an English text of the slides, and replaces the names in braces by values.
+def gettext_in(language: str, catalogs: Path = FILE_CATALOGS) -> Callable[..., str]:
+    """Return a function that translates an English text of slides or exercises, with values for the names in braces.
 
     Raises:
         UserError: there is no catalog of the language.
@@ -130,7 +129,7 @@ def gettext_in(language: str) -> Callable[..., str]:
     if language != "en":
         if language not in languages():
             raise UserError(f"there is no language {language!r}", fix=nearest(language, ["en", *languages()]))
-        messages = read_catalog(SLIDE_CATALOGS / f"{language}.po")[1]
+        messages = read_catalog(catalogs / f"{language}.po")[1]
         texts = {message.source: message.translations[0] for message in messages if any(message.translations)}
 
     def gettext(text: str, **values: object) -> str:
@@ -215,15 +214,34 @@ def lesson_messages() -> list[Message]:
     return _collected(html, sorted(pages.glob("*.js")), {"lessons/lessons.toml": labels})
 
 
-def slide_messages() -> list[Message]:
-    """Return the texts of the slides, which are the literals in calls of `gettext` and `gettext_noop`."""
-    texts = {}
-    for node in ast.walk(ast.parse(SLIDES.read_text(encoding="utf-8"))):
+def file_messages() -> list[Message]:
+    """Return the texts of slides and exercises.
+
+    They are the literals in calls of `gettext` and `gettext_noop`, the docstrings of the functions to write, and the
+    keys of dictionaries in `exercises.py`: what is wrong with typical answers.
+    """
+    modules = ["inspection/rendering/slides.py", "lessons/exercise_notebooks.py", "lessons/checking.py"]
+    labels = {name: [text for _, text in sorted(_literals(_parsed(name)))] for name in modules}
+    exercises, equations = _parsed("lessons/exercises.py"), _parsed("lessons/equations.py")
+    functions = {node.name: ast.get_docstring(node) for node in equations.body if isinstance(node, ast.FunctionDef)}
+    texts = []
+    for node in ast.walk(exercises):
+        match node:
+            case ast.Call(ast.Name("Exercise"), [ast.Attribute(attr=name), *_, ast.Dict(keys)]):
+                texts += [functions[name] or "", *(key.value for key in keys if isinstance(key, ast.Constant))]
+    return _collected([], [], labels | {"lessons/exercises.py": texts})
+
+
+def _parsed(name: str) -> ast.Module:
+    return ast.parse((PACKAGE / name).read_text(encoding="utf-8"))
+
+
+def _literals(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the texts in calls of `gettext` with the numbers of their lines."""
+    for node in ast.walk(module):
         match node:
             case ast.Call(ast.Name("gettext" | "gettext_noop"), [ast.Constant(str(text)), *_]):
-                texts[node.lineno] = text
-    in_order = [texts[line] for line in sorted(texts)]
-    return _collected([], [], {SLIDES.relative_to(PACKAGE).as_posix(): in_order})
+                yield node.lineno, text
 
 
 def _collected(html: Iterable[Path], scripts: Iterable[Path], labels: Mapping[str, Sequence[str]]) -> list[Message]:
@@ -377,7 +395,7 @@ def merged(file: Path, collected: Sequence[Message]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Update the templates and the catalogs, or check them; return 1 if something is missing."""
     contents, catalogs = {}, []
-    parts = (TEMPLATE, page_messages()), (LESSON_TEMPLATE, lesson_messages()), (SLIDE_TEMPLATE, slide_messages())
+    parts = (TEMPLATE, page_messages()), (LESSON_TEMPLATE, lesson_messages()), (FILE_TEMPLATE, file_messages())
     for template, collected in parts:
         contents[template] = written(_HEADER, collected, 2)
         for code in languages():

@@ -224,11 +224,12 @@ def file_messages() -> list[Message]:
     labels = {name: [text for _, text in sorted(_literals(_parsed(name)))] for name in modules}
     exercises, equations = _parsed("lessons/exercises.py"), _parsed("lessons/equations.py")
     functions = {node.name: ast.get_docstring(node) for node in equations.body if isinstance(node, ast.FunctionDef)}
-    texts = []
+    texts: list[str] = []
     for node in ast.walk(exercises):
         match node:
             case ast.Call(ast.Name("Exercise"), [ast.Attribute(attr=name), *_, ast.Dict(keys)]):
-                texts += [functions[name] or "", *(key.value for key in keys if isinstance(key, ast.Constant))]
+                texts.append(functions[name] or "")
+                texts += [str(key.value) for key in keys if isinstance(key, ast.Constant)]
     return _collected([], [], labels | {"lessons/exercises.py": texts})
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -48,6 +49,12 @@ def test_every_sentence_of_the_page_has_its_label():
     assert len(counts) > 18 and counts.total() > 65  # all labels in all languages
     for code, text, label, source in examples():
         assert address_of(text, code, source, "en") == label, text
+
+
+def test_a_row_of_opening_signs_is_read_at_once():
+    start = time.process_time()
+    assert address_of("«¿" * 500, "es", "«" * 1000, "en") == "none"
+    assert time.process_time() - start < 1  # every sign may be a start, with all signs after it: 7 seconds
 
 
 def test_languages_have_rules_by_any_of_their_codes():

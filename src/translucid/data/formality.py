@@ -30,7 +30,7 @@ translate such a sentence as if there were none."""
 LONGEST = 1000
 """The number of characters that the rules read; a sentence has fewer, and some patterns take quadratic time."""
 _TABLE = files("translucid.data") / "formality.toml"
-_START = r"(?:^|(?<=[.!?:…;] )|(?<=[.!?…]['\"»”“] )|(?<=[\"„“«‹¿¡(])|(?<=(?<!\w)'))(?:[\"„“«‹'¿¡(–—-] ?)*"
+_START = r"(?:^|(?<=[.!?:…;] )|(?<=[.!?…]['\"»”“] )|(?<=[\"„“«‹¿¡(])|(?<=(?<!\w)'))(?:[\"„“«‹'¿¡(–—-] ?){0,3}"
 """A pattern of the start of a sentence within a text, with its opening signs."""
 _POLITE = r"(?:(?:por favor|entonces|bueno|bitte|ach|also|na|nun|allez|alors|please),? )?"
 """A pattern of what may precede an imperative."""

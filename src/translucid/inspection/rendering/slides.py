@@ -276,7 +276,7 @@ def _svg(slide: Slide, origin: str) -> str:
     content = figure[figure.index(">", box.start()) + 1 :]
     place = f'x="{MARGIN}" y="{TOP}" width="{WIDTH - 2 * MARGIN}" height="{BOTTOM - TOP}"'
     font = 'font-family="system-ui, sans-serif"'
-    question_size = min(26, 2300 / len(slide.question))  # about 90 letters fill the width
+    question_size = min(26, 2080 / len(slide.question))  # about 80 letters fill the width
     return f"""<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
  viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(slide.title)}" {font} fill="#1c2430">
 <rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>

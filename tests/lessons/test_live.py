@@ -145,9 +145,10 @@ def test_a_sentence_of_the_reader_in_the_browser(app, models, context):
         shown = [float(text.replace("−", "-")) for text in page.locator(".memory .score").all_inner_texts()]
         np.testing.assert_allclose(shown, equation.scores[min(2, len(equation.scores) - 1)].numpy(), atol=0.01)
         assert page.get_by_label("or your own").bounding_box()["width"] > 500
-        page.get_by_label("or your own").fill(" ")
+        page.goto(f"{url}memory.html?lang=es")
+        page.get_by_label("o la tuya").fill(" ")
         page.keyboard.press("Enter")
-        expect(page.locator(".problem")).to_contain_text("120 characters")
+        expect(page.locator(".problem")).to_contain_text("entre 1 y 120 caracteres")
         page.goto(f"{url}patching.html")
         for label, text in zip(("or your own CLEAN", "and OTHER"), next(iter(PAIRS)), strict=True):
             page.get_by_label(label).fill(text)

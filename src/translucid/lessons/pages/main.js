@@ -16,7 +16,7 @@ import { linkState } from "./link_state.js";
 import { liveFacts, liveFigure } from "./live.js";
 import { masksFigure } from "./masks.js";
 import { memoryFigure } from "./memory.js";
-import { createLanguageMenu, gettext, LANGUAGE, translated, translatePage } from "./messages.js";
+import { createLanguageMenu, gettext, gettextNoop, LANGUAGE, translated, translatePage } from "./messages.js";
 import { patchingFacts, patchingFigure } from "./patching.js";
 import { positionsFacts, positionsFigure } from "./positions.js";
 import { scaleFigure } from "./scale.js";
@@ -69,6 +69,18 @@ const PAIRS = {
     placeholders: ["I bought a lamp.", "It is expensive."],
   },
 };
+// Errors of the server that readers meet.
+const ERRORS = [
+  gettextNoop("A sentence of 1 to 120 characters, please."),
+  gettextNoop("a lesson takes one sentence. Give a short one."),
+  gettextNoop(
+    "both sentences have the same translation. Give two words: one of the translation, and one in its place.",
+  ),
+  gettextNoop("there are no words to patch. Give two sentences with words in them."),
+  gettextNoop("the translation is empty. Give another sentence."),
+  gettextNoop("the text is too long for this model"),
+  gettextNoop("The server is busy, please come again"),
+];
 const SEPARATOR = " / "; // between two sentences in a request
 const lessonName = document.body.dataset.lesson;
 
@@ -189,6 +201,9 @@ async function requestRecord(text) {
     body: JSON.stringify({ lesson: lessonName, q: text }),
   });
   const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error);
+  if (!response.ok) {
+    const text = answer.error.replace(/^Invalid request: /, "");
+    throw new Error(ERRORS.includes(text) ? translated(text) : text);
+  }
   return answer;
 }

@@ -1,4 +1,4 @@
-"""Accessibility of the page: axe-core's rules in every state, in light and dark schemes, and use by keyboard alone."""
+"""Accessibility of the page: axe-core's rules and long texts in every state, and use by keyboard alone."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -14,8 +14,9 @@ from .test_page import fresh
 from .test_text_models import models  # noqa: F401
 
 SAME = (
-    *("empty", "slow", "busy", "refused", "long", "doubtful", "detected", "swapped", "dropping", "remembered"),
-    *("documents", "accepting", "text-models", "patching-opened", "live-empty"),
+    *("empty", "text", "slow", "busy", "refused", "too-long", "long", "doubtful", "detected", "swapped", "dropping"),
+    *("remembered", "documents", "document", "document-wrong", "accepting", "images", "image-steps", "text-models"),
+    *("patching-opened", "live-empty"),
 )
 """States that are left out to save time, because another state has the same elements in the same places."""
 TRANSLATED = (
@@ -23,12 +24,26 @@ TRANSLATED = (
     *("shortcuts", "entry", "key", "unaccepted", "searching", "image", "classification"),
 )
 """States with most texts of the page."""
+INSIDE = {
+    **dict.fromkeys(
+        ("contributions", "layers", "heads", "steps", "why", "patching", "features", "graph"), "#inspection"
+    ),
+    "history": "#history-dialog",
+    "shortcuts": "#shortcuts-dialog",
+    "entry": "#memory-dialog",
+    "unaccepted": "#unaccepted-dialog",
+    "image": "#images",
+    "live": "#live",
+    "classification": "#text-models",
+}
+"""The part of the page in which a state differs from others; axe examines only this part, if there is one."""
 DARK = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 """The rules about colors; all other rules have the same result in the dark scheme."""
 WIDE = """() => [...document.querySelectorAll("main *")]
   .filter((part) => part.getBoundingClientRect().left < -1 && !part.closest(".scroll"))
   .map((part) => `${part.tagName} ${part.id} ${part.className} ${part.textContent.slice(0, 60)}`)"""
 """The elements that begin left of the page."""
+PHONE = {"width": 390, "height": 844}
 NAMED = """() => {
   const one = document.activeElement;
   const style = getComputedStyle(one);
@@ -52,47 +67,33 @@ def page(context, address):
         yield new_page
 
 
-def test_axe_finds_nothing(page, address):
-    """Test twenty-nine states in light and dark schemes."""
+def test_axe_finds_nothing_and_longer_texts_fit_from_right_to_left(page, address):
+    """Test each state in a pseudo-language whose texts are longer: its texts and its width on a phone, and axe's rules.
+
+    All rules are tested in the light scheme, and those about colors also in the dark one.
+    """
     found, seen = {}, set()
-    for state in states(page, address, without=SAME):
-        seen.add(state.name)
-        page.evaluate(AXE_SCRIPT)
-        for scheme, options in (("light", DEFAULT_OPTIONS), ("dark", DARK)):
-            page.emulate_media(color_scheme=scheme)
-            for violation in page.evaluate("(options) => axe.run(options)", options)["violations"]:
-                found[state.name, scheme, violation["id"]] = [
-                    node["html"][:200] + node["failureSummary"] for node in violation["nodes"]
-                ]
-    expected = {
-        "text",
-        "contributions",
-        "layers",
-        "heads",
-        "features",
-        "graph",
-        "steps",
-        "why",
-        "document",
-        "image",
-        "classification",
-        "history",
-        "gone",
-    }
-    assert len(seen) == 29 and expected <= seen
-    assert found == {}, "\n".join(map(str, found.items()))
-
-
-def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(page, address):
-    found = {}
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size(PHONE)
     with in_pseudo_language(page) as words:
-        for state in states(page, address, names=TRANSLATED, link=f"?lang={CODE}"):
+        for state in states(page, address, without=SAME, link=f"?lang={CODE}"):
+            seen.add(state.name)
             assert page.evaluate("[document.documentElement.lang, document.dir]") == [CODE, "rtl"]
-            if english := english_texts(page, words):
-                found[state.name] = english
-            if page.evaluate("document.documentElement.scrollWidth") > 390:
-                found[state.name, "wider than 390 pixels"] = page.evaluate(WIDE)
+            if state.name in TRANSLATED:
+                if english := english_texts(page, words):
+                    found[state.name] = english
+                if page.evaluate("document.documentElement.scrollWidth") > PHONE["width"]:
+                    found[state.name, "too wide"] = page.evaluate(WIDE)
+            page.set_viewport_size({"width": 1280, "height": 720})
+            page.evaluate(AXE_SCRIPT)
+            for scheme, options in (("light", DEFAULT_OPTIONS), ("dark", DARK)):
+                page.emulate_media(color_scheme=scheme)
+                part = INSIDE.get(state.name, "html")
+                for violation in page.evaluate("(all) => axe.run(...all)", [part, options])["violations"]:
+                    found[state.name, scheme, violation["id"]] = [
+                        node["html"][:200] + node["failureSummary"] for node in violation["nodes"]
+                    ]
+            page.set_viewport_size(PHONE)
+    assert len(seen) == 23 and {*TRANSLATED, *INSIDE, "gone", "compared"} <= seen
     assert found == {}, "\n".join(map(str, found.items()))
 
 

@@ -344,8 +344,7 @@ def test_draw(call, small_run, tmp_path):
     for arguments in (
         ["attention", small_run, "I like soccer"],
         ["mask", small_run, "I like soccer", "You sing", "--kind", "padding"],
-        ["positions", "--length", 20],
-        ["beam", small_run, "I like soccer", "--beam", 3],
+        ["positions", "--length", 5],
         ["curves", small_run],
     ):
         file = tmp_path / f"{arguments[0]}{len(arguments)}.png"

@@ -14,9 +14,8 @@ V = 17
 OPTIONS = [
     TransformerOptions(width=16, heads=2, feed_forward=24, encoder_layers=1, decoder_layers=2),
     RecurrentOptions(width=16, attention="bahdanau"),
-    RecurrentOptions(width=16, attention="luong-general", input_feeding=True),
 ]
-IDS = ["transformer", "bahdanau", "luong-general"]
+IDS = ["transformer", "bahdanau"]
 
 
 class Tokens:
@@ -81,15 +80,15 @@ def sentences(count):
         yield AlignmentExample([*words, 3], [*reversed(words), 3], shares)
 
 
-@pytest.mark.parametrize(("options", "updates"), [*zip(OPTIONS, (150, 150, 400), strict=True)], ids=IDS)
-def test_it_learns_and_the_model_stays_as_it_is(options, updates, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.alignment.UPDATES", updates)
+@pytest.mark.parametrize("options", OPTIONS, ids=IDS)
+def test_it_learns_and_the_model_stays_as_it_is(options, monkeypatch):
+    monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 150)
     model = build_model(options, V, V).eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     reported = []
     *training_pairs, test_pair = sentences(100)
     layer = learn_alignment(model, training_pairs, on_update=reported.append)
-    assert sum(reported) == updates
+    assert sum(reported) == 150
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
     result = forced_pass(model, torch.tensor([test_pair.source]), torch.tensor([test_pair.target]), layer=layer)

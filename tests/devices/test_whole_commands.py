@@ -148,7 +148,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
 
 INSPECTION = [
     *("patch", "heads", "a head off", "contributions", "norms", "flow", "lens", "decoder lens", "look at a file"),
-    *("explain by erasure", "explain a choice"),
+    *("explain by erasure", "explain a choice", "features"),
 ]
 """Commands that are tested on Apple's GPUs only, which refuse float64; other devices compute the same."""
 ALIKE = [
@@ -159,7 +159,7 @@ ALIKE = [
 """Commands that need no test on Apple's GPUs, as the others cover their operations."""
 NAMES = [
     *("train", "resume", "n-best", "evaluate", "look", "score", "explain", "generate", "perplexity", "caption"),
-    *("embed", "classify", "score captions", "features", *INSPECTION, *ALIKE),
+    *("embed", "classify", "score captions", *INSPECTION, *ALIKE),
 ]
 
 

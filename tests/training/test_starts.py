@@ -43,17 +43,14 @@ STARTS = {
     "fresh": ["--model", "tiny", *PAIRS, "--set", *TRANSFORMER, *LAYERS],
     "held out": ["--model", "tiny", "--train", "pairs.tsv", "--set", *TRANSFORMER, *LAYERS],
     "synthetic": ["--model", "tiny", *PAIRS, "--synthetic", "valid.tsv", "--set", *TRANSFORMER, *LAYERS],
-    "from": [*FROM, "--set"],
     "from, frozen": [*FROM, "--set", "training.freeze=[encoder,embeddings]"],
     "from, adapter": [*FROM, "--set", "training.adapter_rank=2"],
     "from, like": [*FROM, "--set", "training.distillation_weight=0.5"],
-    "from, more pieces": [*FROM, "--set", "data.tokenizer.added=5"],
     "from, mixed": [*FROM, "--mix", "valid.tsv=0.5", "--valid-general", "pairs.tsv", "--set"],
     "both halves": ["--init-from", "encoder=lm-lstm", "--init-from", "decoder=lm-lstm", *PAIRS, "--set"],
     "elmo": ["--model", "tiny", "--elmo", "lm-bilstm", *PAIRS, "--set", *TRANSFORMER[:3], *LAYERS, VOCABULARY],
     "target text": ["--init-from", "decoder=lm-transformer", "--target-text", "valid.txt", *PAIRS, "--set"],
     "language, lstm": ["--model", "lm-lstm", *TEXTS, "--set", *LANGUAGE["lm-lstm"]],
-    "language, from": ["--init-from", "lm-lstm", *TEXTS, "--set", *WINDOW],
     "classifier, from": ["--model", "classifier", "--init-from", "lm-bilstm", *LABELS, "--set"],
     "captioner": ["--model", "caption-soft", *CAPTIONS, "--set", *IMAGE_ENCODER],
     "captioner, from": ["--init-from", "captioner", *CAPTIONS, "--set"],
@@ -146,7 +143,7 @@ def hidden_runs(*runs):
             after.rename(before)
 
 
-MOVED = ["from", "from, frozen", "both halves", "elmo", "captioner, from"]
+MOVED = ["from, frozen", "both halves", "elmo", "captioner, from"]
 """Starts that are resumed without their initial run."""
 
 
@@ -170,7 +167,7 @@ REPLACING = (Path, "rmdir")
 @pytest.mark.parametrize(
     ("name", "where"),
     [
-        *(("fresh", READY), ("fresh", REPLACING), ("from", REPLACING), ("classifier, from", READY)),
+        *(("fresh", READY), ("fresh", REPLACING), ("from, frozen", REPLACING), ("classifier, from", READY)),
         *(("captioner", READ), ("language, lstm", READ)),
     ],
 )

@@ -279,7 +279,7 @@ def drop_in(model, names):
             part.dropout = part.rnn.dropout = rate
 
 
-@pytest.mark.parametrize("options", map(OPTIONS.get, DROPPING), ids=DROPPING)
+@pytest.mark.parametrize("options", [OPTIONS[name] for name in DROPPING], ids=DROPPING)
 def test_every_dropout_drops_while_training_and_only_then(model, source, targets):
     """Each one alone changes the logits with each call, all at once and step by step."""
 

@@ -77,6 +77,6 @@ def _import_anew():
 
 def test_every_module_is_imported_without_what_windows_lacks():
     process = Forked(_import_anew)
-    output, _ = process.communicate(120)
+    output, _ = process.communicate(600)
     assert process.returncode == 0, output[-3000:]
     assert len(output.splitlines()) > 400

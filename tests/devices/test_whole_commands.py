@@ -83,6 +83,8 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
     featured = folder / "featured"
     shutil.copytree(small_run, featured)
     write_dictionary(featured)
+    learned = folder / "learned"  # `features` replaces the dictionary
+    shutil.copytree(small_run, learned)
     with tarfile.open(scenes / "images.tar") as images:
         member = images.getmembers()[0]
         images.extract(member, folder)
@@ -104,7 +106,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "perplexity": ["evaluate", language, "--test", corpus / "test.jsonl", "--json"],
         "caption": ["caption", captioner, image, "--beam", "2"],
         "explain an image": ["explain", captioner, image],
-        "features": ["features", featured, "--text", test, "--valid", single, *FEATURES],
+        "features": ["features", learned, "--text", test, "--valid", single, *FEATURES],
         "features of a text": ["features", featured, SENTENCE],
         "graph": ["graph", featured, SENTENCE, "--word", "0"],
         "why a head looks": ["graph", featured, SENTENCE, "--score", "decoder.0.cross.head.0:0:0"],

@@ -52,7 +52,6 @@ SETTINGS = [
     "data.tokenizer.vocabulary=200",
     "data.subword_dropout=0.1",
     "training.batch_tokens=200",
-    "training.accumulate=2",
     "training.cooldown=0",
     "training.validate_every=7",
     "training.validate_sentences=4",

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+from functools import partial
 from itertools import chain
 
 import pytest
@@ -20,6 +21,16 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training import experiment
 from translucid.training.weights import Weights, with_prefix
+
+
+@pytest.fixture(scope="module")
+def train(train):
+    """Train with two batches in each update."""
+    return partial(train_accumulating, train)
+
+
+def train_accumulating(train, folder, *settings, **options):
+    return train(folder, "training.accumulate=2", *settings, **options)
 
 
 def assert_same_run(first, second):

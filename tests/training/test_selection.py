@@ -15,7 +15,7 @@ from translucid.runs.tensor_file import load_tensors
 from translucid.training.validation import DirectionsValidator, GuardedValidator, TextValidator, Validation
 
 PAIRS = [Pair(p.source, p.target) for p in generate(9, split="test", max_words=8)]
-TWICE = ["training.max_steps=14", "training.averaging=0.5", "training.accumulate=1"]
+TWICE = ["training.max_steps=14", "training.averaging=0.5"]
 """Two validations of 4 sentences, after 7 and 14 updates."""
 
 

@@ -42,7 +42,11 @@ def test_metrics_have_rows_of_both_kinds(train, tmp_path):
 
 def test_limits_end_the_training(train, tmp_path):
     epochs = train(
-        tmp_path / "epochs", "training.max_steps=null", "training.max_epochs=2", "training.validate_every=99"
+        tmp_path / "epochs",
+        "training.max_steps=null",
+        "training.max_epochs=2",
+        "training.accumulate=2",
+        "training.validate_every=99",
     )
     assert (epochs.epoch, epochs.batch) == (1, epochs.step)  # the second epoch is complete; each update has two batches
     minutes = train(
@@ -128,7 +132,7 @@ def usual_weights(train, tmp_path_factory):
         "training.label_smoothing=0",
         "training.clip_norm=0.01",
         "training.batch_tokens=100",
-        "training.accumulate=1",
+        "training.accumulate=2",
         "training.precision=bfloat16",
         "data.subword_dropout=0",
         "data.max_tokens=18",
@@ -156,7 +160,7 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
     monkeypatch.setattr(Trainer, "_update", spy)
     monkeypatch.setattr(Adam, "zero_grad", lambda self, set_to_none=True: None)
     exact = ("training.precision=float32", "training.clip_norm=1e9", "data.subword_dropout=0")
-    train(tmp_path / "run", "training.max_steps=1", *exact)
+    train(tmp_path / "run", "training.max_steps=1", "training.accumulate=2", *exact)
     trainer, batches = captured["trainer"], captured["batches"]
     assert len(batches) == 2
     accumulated = [parameter.grad.clone() for parameter in trainer.weights.parameters]

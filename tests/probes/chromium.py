@@ -13,8 +13,7 @@ expect.set_options(timeout=30_000)
 # The first of these does not draw invisible pages, which would take a third of the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-# One process draws all pages, because starting one for each page takes a third of the time of a short test.
-FLAGS = ("--no-sandbox", "--disable-gpu", "--process-per-site", "--renderer-process-limit=1")
+FLAGS = ("--no-sandbox", "--disable-gpu")
 HURRY = """{
   const begin = setTimeout;
   globalThis.setTimeout = (step, milliseconds = 0, ...more) => begin(step, milliseconds / 10, ...more);

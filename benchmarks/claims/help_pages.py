@@ -1,14 +1,15 @@
 """Claim 22 and three more experiments with LibreOffice's help, in real documents.
 
     python -m benchmarks.corpora.libreoffice_help help en-es en-de en-fr de-es
-    python benchmarks/claims/help_pages.py context help [--minutes 30] [--seeds 1 2]
+    python benchmarks/claims/help_pages.py context help [--minutes 30] [--each 8] [--seeds 1 2]
     python benchmarks/claims/help_pages.py directions help [--minutes 120]
     python benchmarks/claims/help_pages.py adaptation help --tatoeba tatoeba-eng-spa --base RUN [--minutes 20]
     python benchmarks/claims/help_pages.py tags help --base RUN [--pages 60]
 
-context     Does document context help? Models of single sentences, of sentences with two before them, and of whole
-            paragraphs, each trained for as many minutes, for each seed. BLEU of the paragraphs of the test documents,
-            with paired bootstrap resampling of documents.
+context     Does document context help? A model of single sentences is trained; from it, models of single sentences,
+            of sentences with two before them, and of whole paragraphs are fine-tuned, each for as many minutes
+            (--each), for each seed. BLEU of the paragraphs of the test documents, with paired bootstrap resampling of
+            documents.
 directions  One model of English with German, Spanish and French in both directions; German-Spanish, which it has not
             learned, in one step and through English.
 adaptation  A run of the recipe tatoeba-eng-spa is fine-tuned on the help, with marked terms; a list of terms that is
@@ -79,21 +80,27 @@ class Work(NamedTuple):
     help: Path
     runs: Path
     minutes: float
+    each: float
+    """The minutes of each fine-tuning on top of a common base."""
     quick: bool
     arguments: argparse.Namespace
 
-    def train(self, name: str, *arguments: str | Path, settings: Sequence[str] = ()) -> Path:
+    def train(
+        self, name: str, *arguments: str | Path, settings: Sequence[str] = (), minutes: float | None = None
+    ) -> Path:
         """Train a run, resume an interrupted training, or leave a finished one."""
         run, finished = self.runs / name, self.runs / f"{name}.json"
         if finished.exists():
             return run
         Console(stderr=True).rule(name)
         command = ["train", *map(str, arguments), "--out", str(run), "--no-tune"]
-        for setting in (*settings, f"training.max_minutes={self.minutes}", *self._quick_settings()):
+        minutes = minutes or self.minutes
+        quick = () if "--init-from" in arguments else self._quick_settings()
+        for setting in (*settings, f"training.max_minutes={minutes}", *quick):
             command += ["--set", setting]
         if run_command(["train", "--resume", "--out", str(run)] if run.exists() else command):
             raise SystemExit(f"the training of {name} failed")
-        write_atomically(finished, json.dumps({"minutes": self.minutes}).encode())
+        write_atomically(finished, json.dumps({"minutes": minutes}).encode())
         return run
 
     def _quick_settings(self) -> list[str]:
@@ -124,16 +131,22 @@ def context(work: Work) -> None:
         write_sentences(files[name], in_sentences[name])
     test = list(read_pairs(files["test.tsv"], documents=True))
     statistics: dict[str, list[NDArray[np.int64]]] = {name: [] for name in MODELS}
+    base = work.train(
+        "base",
+        *("--model", "small", "--train", in_sentences["train.tsv"], "--valid", in_sentences["dev.tsv"]),
+        settings=["data.source_language=en", "data.target_language=es", *SETTINGS, "data.max_tokens=256"],
+    )
     for name, sentences_before in MODELS.items():
         units = files if name == PARAGRAPHS else in_sentences
         for seed in work.arguments.seeds:
             run = work.train(
                 f"{name.replace(' ', '-')}-{seed}",
-                *("--model", "small", "--train", units["train.tsv"], "--valid", units["dev.tsv"]),
+                *("--init-from", base, "--train", units["train.tsv"], "--valid", units["dev.tsv"]),
                 settings=[
-                    *("data.source_language=en", "data.target_language=es", *SETTINGS),
-                    *(f"data.context={sentences_before}", f"training.seed={seed}", "data.max_tokens=256"),
+                    *(f"data.context={sentences_before}", f"training.seed={seed}"),
+                    *("training.max_steps=null", "training.max_epochs=null", "training.patience=null"),
                 ],
+                minutes=work.each,
             )
             statistics[name].append(of_documents(run, test, split=name != PARAGRAPHS))
     write("22-documents.md", context_page(work, test, statistics), pages_of(work))
@@ -201,15 +214,16 @@ def context_page(work: Work, test: Sequence[Pair], statistics: dict[str, list[ND
     metric.corpus_score(targets_of(test), [targets_of(test)])
     return f"""# Claim 22: document context in real documents
 
-English to Spanish, LibreOffice's help, split by document: {len(test):,} paragraphs of {documents} test documents. Each
-model has the preset *small* and {work.minutes:g} minutes of training, for each of the seeds
-{", ".join(map(str, work.arguments.seeds))}. Models of sentences translate the sentences of a paragraph one by one.
+English to Spanish, LibreOffice's help, split by document: {len(test):,} paragraphs of {documents} test documents.
+A model of the preset *small* has learned single sentences for {work.minutes:g} minutes; each model of the table is a
+fine-tuning of it for {work.each:g} minutes, with the seeds {", ".join(map(str, work.arguments.seeds))}. Models of
+sentences translate the sentences of a paragraph one by one.
 BLEU ({metric.get_signature()}) is that of the paragraphs.
 The interval and p are from paired bootstrap resampling of whole documents ({SAMPLES:,} samples), of the mean over the
 seeds.
 
 {table(head, rows)}
-To reproduce: `{COMMAND} context help --minutes {work.minutes:g}`
+To reproduce: `{COMMAND} context help --minutes {work.minutes:g} --each {work.each:g}`
 """
 
 
@@ -393,6 +407,7 @@ def main() -> None:
         "help_folder", type=Path, metavar="help", help="the folder of benchmarks.corpora.libreoffice_help"
     )
     parser.add_argument("--minutes", type=float, help="of each training")
+    parser.add_argument("--each", type=float, default=8, help="minutes of each fine-tuning of `context`")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--base", type=Path, help="a run from English to Spanish")
     parser.add_argument("--tatoeba", type=Path, help="the folder with train.tsv, dev.tsv and test.tsv")
@@ -401,11 +416,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="seconds, little data; figures not written to docs")
     arguments = parser.parse_args()
     minutes = arguments.minutes or {"context": 30, "directions": 120, "adaptation": 20, "tags": 0}[arguments.experiment]
-    runs = arguments.runs
+    each, runs = arguments.each, arguments.runs
     if arguments.quick:
-        minutes, runs = 0.1, runs / "quick"
+        minutes, each, runs = 0.1, 0.1, runs / "quick"
     runs.mkdir(parents=True, exist_ok=True)
-    EXPERIMENTS[arguments.experiment](Work(arguments.help_folder, runs, minutes, arguments.quick, arguments))
+    EXPERIMENTS[arguments.experiment](Work(arguments.help_folder, runs, minutes, each, arguments.quick, arguments))
 
 
 if __name__ == "__main__":

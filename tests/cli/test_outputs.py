@@ -129,13 +129,26 @@ def test_a_full_device_is_one_line_that_names_it(small_run, full, output):
     assert stderr.startswith(f"error: {output_name}: can't be written (No space left on device)")
 
 
-def test_a_standard_output_without_room_is_one_line_to_the_end_of_the_process(small_run, full):
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+"""An environment in which standard output is not written before the buffer is full, or flushed."""
+
+
+@pytest.mark.parametrize("arguments", [["translate", "RUN", "I sing"], ["--version"]], ids=" ".join)
+def test_a_standard_output_without_room_is_one_line_to_the_end_of_the_process(small_run, full, arguments):
     """Python flushes its buffer at exit, which must not print a second error."""
-    command = [sys.executable, "-m", "translucid", "translate", small_run, "I sing"]
+    command = [sys.executable, "-m", "translucid", *(str(small_run) if word == "RUN" else word for word in arguments)]
     with full.open("w") as stream:
-        completed = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
+        completed = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False, env=BUFFERED)
     assert completed.returncode == 2
-    assert completed.stderr.startswith("error: standard output: can't be written (No space left on device)")
+    (line,) = completed.stderr.splitlines()
+    assert line.startswith("error: standard output: can't be written (No space left on device)")
+
+
+def test_a_reader_that_has_ended_is_no_failure():
+    command = [sys.executable, "-m", "translucid", "models"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=BUFFERED) as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 0)
 
 
 def test_without_a_temporary_folder_the_error_is_one_line(capfd, tmp_path, monkeypatch):

@@ -233,14 +233,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     configure_process()
     _hold_closed_streams()
     _write_utf8()
-    code = run(list(sys.argv[1:] if arguments is None else arguments))
+    code = _flush_output(run(list(sys.argv[1:] if arguments is None else arguments)))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # Threads of gloo may still hold tensors, and would abort the interpreter at exit.
-        for stream in (sys.stdout, sys.stderr):
-            if stream:
-                stream.flush()
+        if sys.stderr:
+            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _flush_output(code: int) -> int:
+    """Flush standard output, and return the exit code of a command that has ended with `code`.
+
+    What can't be written is dropped: Python would try again at exit, print a second error, and exit with 120.
+    """
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError as error:
+        _drop_output()
+        if code == 0 and not isinstance(error, BrokenPipeError):
+            return _refused(f"standard output: can't be written ({error.strerror}). Make room, or write elsewhere.")
+    return code
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _hold_closed_streams() -> None:
@@ -316,8 +334,7 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort) as error:
         return _interrupted(error)
     except BrokenPipeError:  # the reader of our output has closed it, as `head` does
-        # Otherwise Python would fail again when it flushes standard output at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except Exception as error:
         if interruption := _cause(error, KeyboardInterrupt):

@@ -89,6 +89,16 @@ class Console(RichConsole):
             line = json.dumps(record, ensure_ascii=False)
         print(line, file=sys.stderr, flush=True)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the caller that the reader of standard output has ended, as `head` does: that is no failure.
+
+        Raises:
+            BrokenPipeError: always on standard output; Rich would exit with 1.
+        """
+        if self.stderr:
+            super().on_broken_pipe()
+        raise BrokenPipeError
+
     def status(self, status: RenderableType, *, is_long: bool = False, **options: Any) -> Status:
         """Show what is being done, as Rich does; a pipe or a file gets long work as a line instead."""
         if is_long and not (self.is_terminal or self.is_jupyter):

@@ -57,9 +57,9 @@ SETTINGS = (
     *("training.schedule=slanted", "training.validate_sentences=500"),
 )
 """As in the recipes; the schedule is relative to the time."""
-MODELS = {"single sentences": 0, "two sentences before": 2, "whole paragraphs": 0}
-"""The units that models are trained on, and their context."""
-PARAGRAPHS = "whole paragraphs"
+BOTH, PARAGRAPHS = "two sentences before, or none", "whole paragraphs"
+MODELS = {"single sentences": 0, "two sentences before": 2, BOTH: 2, PARAGRAPHS: 0}
+"""The units that models are trained on, and their context; in `BOTH`, each sentence also occurs by itself."""
 BEAM = DecodingOptions(beam=5)
 SAMPLES = 1000
 LANGUAGES = ("de", "es", "fr")
@@ -129,6 +129,8 @@ def context(work: Work) -> None:
     for name in ("train.tsv", "dev.tsv"):
         in_sentences[name] = work.runs / f"sentences-{name}"
         write_sentences(files[name], in_sentences[name])
+    apart = work.runs / "sentences-apart.tsv"
+    write_sentences(files["train.tsv"], apart, apart=True)
     test = list(read_pairs(files["test.tsv"], documents=True))
     statistics: dict[str, list[NDArray[np.int64]]] = {name: [] for name in MODELS}
     base = work.train(
@@ -138,10 +140,11 @@ def context(work: Work) -> None:
     )
     for name, sentences_before in MODELS.items():
         units = files if name == PARAGRAPHS else in_sentences
+        train = [units["train.tsv"], *([apart] if name == BOTH else [])]
         for seed in work.arguments.seeds:
             run = work.train(
-                f"{name.replace(' ', '-')}-{seed}",
-                *("--init-from", base, "--train", units["train.tsv"], "--valid", units["dev.tsv"]),
+                f"{name.replace(',', '').replace(' ', '-')}-{seed}",
+                *("--init-from", base, "--train", *train, "--valid", units["dev.tsv"]),
                 settings=[
                     *(f"data.context={sentences_before}", f"training.seed={seed}"),
                     *("training.max_steps=null", "training.max_epochs=null", "training.patience=null"),
@@ -152,8 +155,11 @@ def context(work: Work) -> None:
     write("22-documents.md", context_page(work, test, statistics), pages_of(work))
 
 
-def write_sentences(paragraphs: Path, out: Path) -> None:
-    """Write the sentences of paragraphs in order; a paragraph with other numbers of them on its sides stays whole."""
+def write_sentences(paragraphs: Path, out: Path, *, apart: bool = False) -> None:
+    """Write the sentences of paragraphs in order; a paragraph with other numbers of them on its sides stays whole.
+
+    `apart`: each sentence is a document by itself.
+    """
     lines = ["source\ttarget\tdocument\n"]
     for pair in read_pairs(paragraphs, documents=True):
         sides = [
@@ -162,7 +168,9 @@ def write_sentences(paragraphs: Path, out: Path) -> None:
         ]
         if len(sides[0]) != len(sides[1]):
             sides = [[text] for text in pair]
-        lines += [f"{source}\t{target}\t{pair.document}\n" for source, target in zip(*sides, strict=True)]
+        for source, target in zip(*sides, strict=True):
+            document = f"sentence {len(lines)}" if apart else pair.document
+            lines.append(f"{source}\t{target}\t{document}\n")
     write_atomically(out, "".join(lines).encode())
 
 

@@ -419,8 +419,11 @@ def _without_font(figure: Figure) -> str:
     """Return the characters of a figure that no installed font has."""
     fonts = [font_manager.get_font(font_manager.findfont(name)) for name in _fonts()]
     characters = {*"".join(text.get_text() for text in figure.findobj(Text))}
-    missing = [c for c in characters if c.isprintable() and not any(font.get_char_index(ord(c)) for font in fonts)]
-    return "".join(sorted(missing))
+    missing = []
+    for character in sorted(filter(str.isprintable, characters)):
+        if not any(font.get_char_index(ord(character)) for font in fonts):
+            missing.append(character)
+    return "".join(missing)
 
 
 def _widen_for_titles(figure: Figure) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from translucid.inspection.rendering.message_catalogs import LESSON_CATALOGS, gettext_in
@@ -47,8 +48,9 @@ def notebook(exercise: Exercise, number: int, language: str = "en") -> dict[str,
 def stub(exercise: Exercise, language: str = "en") -> str:
     """Return the function to write: its parameters and what it returns."""
     parameters = ", ".join(inspect.signature(exercise.right).parameters)
-    lines = gettext_in(language)(inspect.getdoc(exercise.right) or "").splitlines()
-    docstring = "\n".join([lines[0], *(line and f"    {line}" for line in lines[1:]), *(["    "] if lines[1:] else [])])
+    docstring = indent(gettext_in(language)(inspect.getdoc(exercise.right) or ""), "    ").lstrip()
+    if "\n" in docstring:
+        docstring += "\n    "
     return f'def {exercise.name}({parameters}):\n    """{docstring}"""\n    raise NotImplementedError'
 
 

@@ -300,7 +300,8 @@ NO_EXPLANATION = "Invalid request: word needs instead_of, which needs explain"
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _METHODS = ["lime", "erasure", "gradients"]
-METHODS, OPTIONAL_METHODS = ({"type": "string", "enum": names} for names in (_METHODS, ["", *_METHODS]))
+METHODS = {"type": "string", "enum": _METHODS}
+OPTIONAL_METHODS = {"type": "string", "enum": ["", *_METHODS]}
 Choice = BeforeValidator(_text)
 """The validator before a `Literal`, which has a message of its own for values that are no text."""
 WholeNumber = BeforeValidator(_whole_number)

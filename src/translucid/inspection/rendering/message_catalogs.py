@@ -221,7 +221,7 @@ def file_messages() -> list[Message]:
     keys of dictionaries in `exercises.py`: what is wrong with typical answers.
     """
     modules = ["inspection/rendering/slides.py", "lessons/exercise_notebooks.py", "lessons/checking.py"]
-    labels = {name: [text for _, text in sorted(_literals(_parsed(name)))] for name in modules}
+    labels = {name: _literals(_parsed(name)) for name in modules}
     exercises, equations = _parsed("lessons/exercises.py"), _parsed("lessons/equations.py")
     functions = {node.name: ast.get_docstring(node) for node in equations.body if isinstance(node, ast.FunctionDef)}
     texts: list[str] = []
@@ -237,12 +237,14 @@ def _parsed(name: str) -> ast.Module:
     return ast.parse((PACKAGE / name).read_text(encoding="utf-8"))
 
 
-def _literals(module: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield the texts in calls of `gettext` with the numbers of their lines."""
+def _literals(module: ast.Module) -> list[str]:
+    """Return the texts in calls of `gettext`, in the order of their lines."""
+    found = []
     for node in ast.walk(module):
         match node:
             case ast.Call(ast.Name("gettext" | "gettext_noop"), [ast.Constant(str(text)), *_]):
-                yield node.lineno, text
+                found.append((node.lineno, text))
+    return [text for _, text in sorted(found)]
 
 
 def _collected(html: Iterable[Path], scripts: Iterable[Path], labels: Mapping[str, Sequence[str]]) -> list[Message]:

@@ -12,7 +12,7 @@ import pytest
 from bitext.memory.translation_memory import Recall, TranslationMemory
 from bitext.pair import Pair
 from translucid.data.document_context import ContextOptions
-from translucid.data.formality import Labels, address_of, languages_with_rules, may_be
+from translucid.data.formality import Labels, address_loss, address_of, languages_with_rules, may_be
 from translucid.data.linked_pairs import LinkedPair
 from translucid.data.placeholders import masked_pairs
 from translucid.data.readers.corpus import SyntheticPair, read_pairs
@@ -42,6 +42,12 @@ def tokenizer():
     options = TokenizerOptions(vocabulary=60, languages={"es": "<2es>", "fr": "<2fr>"})
     pairs = [Pair(*TEXTS)] * 3
     return Tokenizer.learn(pairs, options, seed=1, tagged=True, reserved=[*FORMALITY.values()])
+
+
+def test_a_translation_that_addresses_nobody_is_worse_than_one_of_the_form_and_better_than_one_of_the_other():
+    texts = ["Limpie la casa.", "¿Cuál es su casa?", "La casa está limpia.", "Limpia la casa."]
+    losses = [address_loss("formal", ("en", "es"), "Clean the house.", text) for text in texts]
+    assert losses == [0, 0, 1, 2]
 
 
 def test_every_sentence_of_the_page_has_its_label():

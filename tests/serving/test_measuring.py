@@ -47,7 +47,8 @@ def test_metrics_count_requests_bytes_and_work(app):
     client = app(catalog)
     for length in ("7", "99999999999", "100000000000", "-3", "x"):
         client.post("/nowhere", headers={"content-length": length, "host": "evil.example"})
-    client.get("/health")
+    for path in ("/health", "/page.js"):
+        client.get(path)
     plain, counts = figures(client)
     assert plain == {
         "translucid_http_requests_in_flight": 1,
@@ -60,7 +61,7 @@ def test_metrics_count_requests_bytes_and_work(app):
     assert f'translucid_build_info{{version="{__version__}"}} 1.0' in text
     assert 'le="3600.0"' in text
     assert "process_" in text or sys.platform != "linux"
-    assert counts == {("other", "421"): 5, ("/health", "200"): 1}
+    assert counts == {("other", "421"): 5, ("/health", "200"): 1, ("/page.js", "200"): 1}
     assert figures(client)[1][("/metrics", "200")] == 2
 
 

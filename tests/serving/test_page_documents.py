@@ -264,6 +264,14 @@ def test_a_second_tab_and_a_reload_follow_and_time_is_counted(page):
     expect(areas.nth(2)).to_have_value("They go.")
     page.keyboard.press("Control+z")
     expect(page.locator("#segments li").nth(2).locator(".state")).to_contain_text("machine translation")
+    page.keyboard.type("Mine.")
+    page.evaluate("() => addEventListener('storage', ({ key }) => { document.title = key.split('.')[1]; })")
+    with page.context.new_page() as other:
+        other.goto(page.url)
+        expect(other.locator("#segments textarea").nth(2)).to_be_enabled()
+        other.get_by_role("button", name="Delete").click()
+        expect(page).to_have_title("place")  # the last to be removed, after the drafts
+    assert "Mine." in areas.nth(2).input_value(), "edits stay on a page that still shows the document"
 
 
 def test_segments_are_edited_by_touch_alone(context, address):  # noqa: F811

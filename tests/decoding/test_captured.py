@@ -36,8 +36,8 @@ def model_that_ends(*settings):
     return model
 
 
-def outputs(model, options, is_captured, device="cpu", batches=1):
-    engine = TorchEngine(model, WORD_STARTS, torch.device(device))
+def outputs(model, options, is_captured, device="cpu", batches=1, opening=()):
+    engine = TorchEngine(model, WORD_STARTS, torch.device(device), opening=list(opening))
     engine.captured = CapturedSearch(model) if is_captured else None
     for _ in range(batches):
         results = engine.decode(SearchRequest(sentences(), options))
@@ -67,11 +67,13 @@ def test_a_captured_search_finds_the_same(name, settings):
 
 @pytest.mark.parametrize("beam", [4])
 def test_it_does_so_on_an_emulated_gpu(beam):
-    options = DecodingOptions(beam=beam, max_loops=2)
-    expected = outputs(model_that_ends(), options, False)
+    """With language tokens at the beginning, which the rules do not know: one is forbidden, and repeated."""
+    options, opening = DecodingOptions(beam=beam, max_loops=2, min_length=2), [0, 6, 6, 6, 6]
+    expected = outputs(model_that_ends(), options, False, opening=opening)
+    assert all(hypothesis.tokens[:5] == opening for nbest in expected for hypothesis in nbest)
     with Emulation("cuda") as emulation:
         model = model_that_ends().to(emulation.device)
-        results = outputs(model, options, True, emulation.device)
+        results = outputs(model, options, True, emulation.device, opening=opening)
         assert emulation.kernels["graph"] > 9
     assert_same(results, expected)
 
@@ -91,11 +93,11 @@ def test_half_precision_searches_on_both_devices():
 
 
 def test_other_searches_are_left_to_the_other_code():
-    """A prefix, samples, n-grams: with each, the steps are not captured."""
+    """Samples, n-grams: with each, the steps are not captured."""
     model = model_that_ends()
     engine, ids = TorchEngine(model, WORD_STARTS), sentences([3, 2])
-    for opening, settings in (([5], {}), ([], {"sample": True}), ([], {"no_repeat_ngram": 2})):
-        engine.opening, options = opening, DecodingOptions(beam=2, max_length_ratio=0, **settings)
+    for settings in ({"sample": True}, {"no_repeat_ngram": 2}):
+        options = DecodingOptions(beam=2, max_length_ratio=0, **settings)
         engine.captured = None
         expected = engine.decode(SearchRequest(ids, options))
         engine.captured = CapturedSearch(model)

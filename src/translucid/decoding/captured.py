@@ -24,10 +24,13 @@ from translucid.decoding.beam import PruningBound, likeliest
 from translucid.decoding.decoding_options import LONGEST_LOOP, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.decoding.problem import (
+    After,
     MinLength,
     Never,
     NoLoops,
+    Prefix,
     Problem,
+    Rule,
     length_penalties,
     refuse_unless_finite,
 )
@@ -72,15 +75,20 @@ class CapturedSearch:
     def __init__(self, model: SequenceModel) -> None:
         """Search with a model in evaluation mode."""
         self.model = model
-        self._steps: dict[tuple[str, Shape], CapturedStep] = {}
-        """By options and shape, those used last at the end."""
+        self._steps: dict[tuple[str, int, Shape], CapturedStep] = {}
+        """By options, length of the opening and shape, those used last at the end."""
         self._lock = Lock()
 
     def supports(self, problem: Problem) -> bool:
-        """Whether the shapes of a search can be fixed: not with prefixes, shortlists, or models without trees."""
+        """Whether the shapes of a search can be fixed: not with the beginning of an output, say."""
         if problem.model is not self.model or not self.model.has_trees or any_handler():
             return False
-        return problem.candidates is None and all(isinstance(rule, FIXED_RULES) for rule in problem.rules)
+        opening, rules = _opening_and_rules(problem)
+        return (
+            problem.candidates is None
+            and (opening is None or len(opening.tokens) == opening.prefix_length)
+            and all(isinstance(rule, FIXED_RULES) for rule in rules)
+        )
 
     def search(self, problem: Problem, options: DecodingOptions) -> list[list[Hypothesis]]:
         """Return up to `options.nbest` outputs of each sentence, the best first.
@@ -125,7 +133,8 @@ class CapturedSearch:
 
     def _step(self, shape: Shape, problem: Problem, options: DecodingOptions) -> CapturedStep:
         """Return the step in tensors of this shape."""
-        key = repr(options), shape
+        opening, _ = _opening_and_rules(problem)
+        key = repr(options), len(opening.tokens) if opening else 0, shape
         step = self._steps.pop(key, None) or CapturedStep(shape, problem, options, self._steps.values())
         self._steps[key] = step
         size = sum(kept.beams.size for kept in self._steps.values())
@@ -133,6 +142,12 @@ class CapturedSearch:
             if size > KEPT_BYTES:
                 size -= self._steps.pop(oldest).beams.size
         return step
+
+
+def _opening_and_rules(problem: Problem) -> tuple[Prefix | None, list[Rule]]:
+    """Return what every output begins with, and the rules that hold from there on."""
+    prefix = next((rule for rule in problem.rules if isinstance(rule, Prefix)), None)
+    return prefix, [rule.rule if isinstance(rule, After) else rule for rule in problem.rules if rule is not prefix]
 
 
 @dataclass(frozen=True)
@@ -150,6 +165,8 @@ class Beams:
     """[B, K] the last tokens."""
     history: Tensor
     """[B, K, W] the last W tokens, as many as the rules read. Padding, which no output has, is before the first."""
+    opening: Tensor
+    """[B, P] the tokens that every output begins with, such as a language token."""
     width: Tensor
     """[B], see `PruningBound`."""
     scores: Tensor
@@ -159,10 +176,12 @@ class Beams:
     def begin(cls, problem: Problem, memory: Memory, limits: Tensor, options: DecodingOptions, length: int) -> Beams:
         """Return the hypotheses of the sentences of a memory before their first tokens, with room for L positions."""
         sentences, beam, device, model = len(memory.mask), options.beam, memory.mask.device, problem.model
-        window = max([LONGEST_LOOP * rule.times for rule in problem.rules if isinstance(rule, NoLoops)], default=0)
+        prefix, rules = _opening_and_rules(problem)
+        window = max([LONGEST_LOOP * rule.times for rule in rules if isinstance(rule, NoLoops)], default=0)
         bound = PruningBound.begin(sentences, beam, options.nbest, device)
         log_prob = torch.full((sentences, beam), -torch.inf, device=device)
         log_prob[:, 0] = 0
+        opening = upload(torch.tensor(prefix.tokens if prefix else [], dtype=torch.long), device)
         return cls(
             state=model.start_trees(memory, beam, length),
             limits=limits,
@@ -170,6 +189,7 @@ class Beams:
             log_prob=log_prob,
             last=torch.full((sentences, beam), model.bos, device=device),
             history=torch.full((sentences, beam, window), model.pad, device=device),
+            opening=opening.expand(sentences, -1).contiguous(),
             width=bound.width,
             scores=bound.scores,
         )
@@ -177,8 +197,8 @@ class Beams:
     @property
     def tensors(self) -> list[Tensor]:
         """Everything that has a row for each sentence."""
-        tensors = [self.limits, self.longest_penalty, self.log_prob, self.last, self.history, self.width, self.scores]
-        return [*tensors, *self.state.tensors]
+        tensors = [self.limits, self.longest_penalty, self.log_prob, self.last, self.history, self.opening]
+        return [*tensors, self.width, self.scores, *self.state.tensors]
 
     @property
     def size(self) -> int:
@@ -233,6 +253,23 @@ class _MinLength:
         end.masked_fill_(self.position < self.rule.length, -torch.inf)
 
 
+@dataclass(frozen=True)
+class _Opening:
+    """`Prefix` at a position that is a tensor [1]; it must be the last rule."""
+
+    tokens: Tensor
+    """[B, P]"""
+    position: Tensor
+
+    def __call__(self, history: Tensor, log_probs: Tensor) -> None:
+        """Give probability 1 to the next token of the opening, as long as there is one."""
+        length = self.tokens.size(1)
+        token = self.tokens.index_select(1, self.position.clamp(max=length - 1))  # [B, 1]
+        token = token.repeat_interleave(len(log_probs) // len(token), 0, output_size=len(log_probs))  # [N, 1]
+        certain = torch.full_like(log_probs, -torch.inf).scatter_(1, token, 0)
+        log_probs.copy_(torch.where(self.position < length, certain, log_probs))
+
+
 class CapturedStep:
     """The step of a search in tensors of one shape."""
 
@@ -250,10 +287,10 @@ class CapturedStep:
         limits = problem.limits.new_zeros(shape.sentences)
         beams = self.beams = Beams.begin(problem, memory, limits, options, shape.length)
         position, device = beams.state.tree.position, mask.device
-        rules = [*problem.rules]
-        for number, rule in enumerate(rules):
-            if isinstance(rule, MinLength):
-                rules[number] = _MinLength(rule, position)
+        opening, rules = _opening_and_rules(problem)
+        rules = [_MinLength(rule, position) if isinstance(rule, MinLength) else rule for rule in rules]
+        if opening:
+            rules.append(_Opening(beams.opening, position))
         penalties = length_penalties(shape.length + 1, options.length_penalty, device)
         self._problem = replace(problem, memory=memory, limits=beams.limits, penalties=penalties, rules=rules)
         self._row = torch.arange(shape.sentences * options.beam, device=device).view_as(beams.last)

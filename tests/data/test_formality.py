@@ -23,14 +23,16 @@ from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import FORMALITY, SPECIAL
 
-PAGE = Path(__file__).parents[2] / "docs/formality.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = DOCS / "formality.md", DOCS / "reports" / "formality.md"
 CODES = {"Spanish": "es", "German": "de", "French": "fr"}
 TEXTS = ["Where do you live? It rains. Call me.", "¿Dónde vives? Llueve. Llámeme. Usted vive aquí."]
 
 
 def examples():
-    """Yield the sentences of the tables on the page, with their languages, labels and sources."""
-    for heading, rows in re.findall(r"^\| (.*) \| label \|\n\|[ -|]+\n((?:\|.*\n)+)", PAGE.read_text(), re.M):
+    """Yield the sentences of the tables on the pages, with their languages, labels and sources."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for heading, rows in re.findall(r"^\| (.*) \| label \|\n\|[ -|]+\n((?:\|.*\n)+)", text, re.M):
         for row in rows.splitlines():
             *cells, label = (cell.strip() for cell in row.strip("|").split("|"))
             language, sentence, source = cells if len(cells) > 1 else (heading, *cells, "")
@@ -50,7 +52,7 @@ def test_a_translation_that_addresses_nobody_is_worse_than_one_of_the_form_and_b
     assert losses == [0, 0, 1, 2]
 
 
-def test_every_sentence_of_the_page_has_its_label():
+def test_every_sentence_of_the_pages_has_its_label():
     counts = Counter((language, label, bool(source)) for language, _, label, source in examples())
     assert len(counts) > 18 and counts.total() > 65  # all labels in all languages
     for code, text, label, source in examples():

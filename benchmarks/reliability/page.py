@@ -35,16 +35,16 @@ After a kill, a training must end with the same weights, optimizer, random state
 bit for bit. A damaged file must be repaired, or reported with one line that says what to do. A number in `config.yaml`
 that changes to another valid one looks like an edit; it is detected only for model, data and seed.
 
-[reliability.json](reliability.json) has the messages that users see in these trials, under `messages`. For the quality
-of the tests see [mutation.md](mutation.md).
+[reliability.json](reliability.json) has the messages that users see in these trials. For the quality of the tests see
+[mutation.md](mutation.md).
 
 ## Corpora larger than memory
 
 {large}
 
-The command is `translucid train` with the preset `demo`. The first run reads the text three times and makes one update;
-the second, with `--resume`, reads it once and makes 20. Private memory is memory that is not backed by files. It does
-not grow with the corpus, unless subword dropout needs the text itself.
+`translucid train` with the preset `demo` reads the text three times and makes one update; with `--resume`, it reads the
+text once and makes 20. Private memory is not backed by files. It does not grow with the corpus, unless subword dropout
+needs the text itself.
 
     python -m benchmarks.reliability.large --pairs 1000000 5000000 20000000
 
@@ -52,9 +52,8 @@ not grow with the corpus, unless subword dropout needs the text itself.
 
 {scaling}
 
-The table is for the preset `small` on the phrasebook. The loss curve equals that of one process (tested to 1e-4). On
-two cores of one machine there is little speed to gain. If a process dies, the job ends; `--max-restarts` with
-`--resume` continues it.
+The preset `small` on the phrasebook. The loss curve equals that of one process (tested to 1e-4). If a process dies, the
+job ends; `--max-restarts` with `--resume` continues it.
 
     python -m benchmarks.reliability.scaling
 

@@ -64,11 +64,11 @@ def strings():
         content = file.read_text(encoding="utf-8")
         if name.startswith("translucid/cli/") or "from translucid.cli" in content:  # the commands of an extension
             continue
-        module = ast.parse(content)
-        documentation = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
-        for node in ast.walk(module):
-            text = text_of(node)
-            if text and id(node) not in documentation:
+        documentation = set()
+        for node in ast.walk(ast.parse(content)):  # a node comes before its parts
+            if isinstance(node, ast.Expr):
+                documentation.add(id(node.value))
+            elif (text := text_of(node)) and id(node) not in documentation:
                 found.append((name, text))
     return found
 

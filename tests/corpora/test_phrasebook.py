@@ -17,7 +17,7 @@ BOOK = {"i like soccer": "me gusta el fútbol"} | {
 @pytest.fixture(scope="module")
 def splits() -> dict[str, list[Phrase]]:
     return {
-        "train": list(generate(6_000, split="train")),
+        "train": list(generate(3_000, split="train")),
         "valid": list(generate(600, split="valid")),
         "test": list(generate(600, split="test")),
     }
@@ -30,7 +30,7 @@ def test_the_same_arguments_give_the_same_sentences():
 
 
 def test_sentences_are_distinct_and_as_many_as_asked(splits):
-    assert [len(phrases) for phrases in splits.values()] == [6_000, 600, 600]
+    assert [len(phrases) for phrases in splits.values()] == [3_000, 600, 600]
     for phrases in splits.values():
         assert len({normalise(phrase.source) for phrase in phrases}) == len(phrases)
     assert list(generate(0)) == []
@@ -65,7 +65,7 @@ def test_the_sentences_of_the_book_belong_to_test(splits):
 def test_the_parts_of_the_book_are_common_in_train(splits):
     sources = [normalise(phrase.source) for phrase in splits["train"]]
     for part in ("soccer", "to the beach", "and also going to the", "i like", "like soccer"):
-        assert sum(part in source for source in sources) >= 6, part
+        assert sum(part in source for source in sources) >= 3, part
 
 
 def test_the_book_can_be_drawn():
@@ -113,7 +113,7 @@ def test_a_range_with_too_few_sentences_says_how_many_there_are(monkeypatch):
 def test_far_more_than_a_hundred_thousand_sentences_can_be_drawn():
     """Capture and recapture: n draws from N sentences repeat n^2 / 2N times, or more often if some are likelier."""
     rng = Random("reach")
-    draws = (draw(rng, 5, 60) for _ in range(12_000))
+    draws = (draw(rng, 5, 60) for _ in range(6_000))
     sources = [phrase.source for phrase in draws if phrase]
     repeats = len(sources) - len(set(sources))
     assert len(sources) ** 2 / (2 * max(repeats, 1)) > 300_000

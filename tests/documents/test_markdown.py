@@ -192,7 +192,7 @@ def test_a_line_break_keeps_the_sign_of_its_quote_before_a_tab(source):
 
 def test_real_files_keep_their_structure():
     changed_structure = []
-    for file in installed(".md", most=12):
+    for file in installed(".md", most=8):
         content = file.read_bytes()
         document = read_document(file.name, content, ENGLISH_SPANISH)
         assert document.filled({}) == content, file

@@ -150,7 +150,7 @@ def test_ios_keeps_all_but_its_words(strings, encoding):
 )
 def test_real_files(kind, load):
     tested = 0
-    for file in installed(kind, most=24, largest=30_000):
+    for file in installed(kind, most=12, largest=30_000):
         content = file.read_bytes()
         try:
             before = load(content)

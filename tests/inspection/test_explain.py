@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import Ridge
-from sklearn.metrics import r2_score
 from torch import nn
 
 from bitext.pair import Pair
@@ -127,6 +125,9 @@ def test_gradients_add_up(case):
 
 
 def test_lime_says_how_well_it_fits(case, monkeypatch):
+    from sklearn.linear_model import Ridge  # collecting tests is quicker without it
+    from sklearn.metrics import r2_score
+
     samples = []
     probabilities = Case.probabilities
     monkeypatch.setattr(Case, "probabilities", lambda self, keep: samples.append(keep) or probabilities(self, keep))

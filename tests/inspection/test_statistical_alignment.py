@@ -66,9 +66,9 @@ def test_forward_backward_sums_over_all_alignments():
 
 
 def test_it_finds_most_gold_links_of_the_phrasebook():
-    phrases = list(generate(800, split="train"))
-    links = statistical_links([Pair(phrase.source, phrase.target) for phrase in phrases], 200)
-    gold = [Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)) for phrase in phrases[:200]]
+    phrases = list(generate(400, split="train"))
+    links = statistical_links([Pair(phrase.source, phrase.target) for phrase in phrases], 100)
+    gold = [Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)) for phrase in phrases[:100]]
     sure = alignment_score([sorted(link.sure) for link in links], gold)
     possible = alignment_score([sorted(link.possible) for link in links], gold)
     assert sure.precision > 0.95

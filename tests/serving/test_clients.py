@@ -97,7 +97,7 @@ def test_fuzzing_finds_no_server_error(run, captioner_run):
             api = operation.ok()
 
             @settings(
-                max_examples=5,
+                max_examples=3,
                 deadline=None,
                 phases=[Phase.generate],
                 derandomize=True,

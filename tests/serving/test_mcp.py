@@ -9,7 +9,6 @@ import sys
 
 import pytest
 from docx import Document
-from mcp import Client, StdioServerParameters, stdio_client
 
 from translucid.api.translator import Translator
 from translucid.cli import main
@@ -27,6 +26,8 @@ SPANISH = "Los niños leen un libro en el jardín de la casa."
 @pytest.fixture
 def ask(run):
     """Return a function that calls tools of a server in this process: ask([("translate", {...})], characters=10)."""
+
+    from mcp import Client  # collecting tests is quicker without it
 
     def ask(calls, *runs, terms=(), **options):
         server_options = ServerOptions(**options)
@@ -57,6 +58,8 @@ def error_of(result):
 
 
 def test_standard_output_has_nothing_but_the_protocol(run, tmp_path):
+    from mcp import Client, StdioServerParameters, stdio_client
+
     transcript = tmp_path / "wire"
     command = shlex.join([sys.executable, "-m", "translucid", "mcp", str(run)])
     shell = ["-c", f"{command} | tee {shlex.quote(str(transcript))}"]

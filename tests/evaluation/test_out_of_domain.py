@@ -67,7 +67,6 @@ def test_a_sentence_is_measured(tokenizer):
     assert result.log_probability == -2
     assert result.unknown_words == ["zebra", "quaggas"]
     assert result.unknown == pytest.approx(2 + SHARE * 2 / 5)
-    assert measure(tokenizer, words, source, ids, [5], -8.0, {"zebra"}).unknown_words == ["quaggas"]
     assert measure(tokenizer, None, source, ids, [5], -8.0).unknown == 0
     (short,) = tokenizer.encode_source(["a"])
     assert measure(tokenizer, words, "a", short, [5], -1.0).pieces == 0
@@ -85,6 +84,8 @@ def test_unknown_words_and_low_probabilities_are_added_up(tokenizer):
     assert warnings == ["unknown words: the training text does not have Zebras, graze, peacefully"]
     assert about(out_of_domain_check, "Zebra", -1.0) == ["unknown words: the training text does not have Zebra"]
     assert about(out_of_domain_check, "Zebra", -1.0, {"zebra"}) == []
+    (warning,) = about(out_of_domain_check, "Zebras graze peacefully", -9.0, {"zebras"})
+    assert warning.endswith("does not have graze, peacefully")
     (unlikely,) = about(out_of_domain_check, "I like the house", -6.0)
     assert unlikely.startswith("improbable: ") and "-6.0 a token, -0.5 in validation" in unlikely
     assert about(out_of_domain_check, "12 + 5 = {x}", -9.0) == []  # nothing to translate

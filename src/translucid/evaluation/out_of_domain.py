@@ -13,7 +13,7 @@ import binascii
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import chain
 from statistics import fmean, pstdev
@@ -124,8 +124,8 @@ class WordSet:
         return cls(np.unique(numbers))
 
     def __contains__(self, word: str) -> bool:
-        number = np.uint32(_fingerprint(_folded(word)))
-        index = int(np.searchsorted(self.fingerprints, number))
+        number = _folded_fingerprint(word)
+        index = int(self.fingerprints.searchsorted(number))  # NumPy's function of this name takes three times as long
         return index < len(self.fingerprints) and self.fingerprints[index] == number
 
     def encoded(self) -> str:
@@ -182,20 +182,21 @@ class OutOfDomainCheck:
         warnings = self._unlisted(source)
         if not self.scores or not any(map(str.isalpha, without_fixed(source))):
             return warnings
-        measurement = measure(self.tokenizer, self.words, source, ids, tokens, log_probability, translated_words)
+        mean, usual = _mean(self.tokenizer, tokens, log_probability), self.scores.log_probability
         # The improbability of the translation is measured in standard deviations; unknown words are added.
-        improbability = -self.scores.log_probability.above(measurement.log_probability)
+        improbability, unknown_words = -usual.above(mean), list[str]()
         if self.words and self.scores.unknown:
-            is_unfamiliar = improbability + WORDS * self.scores.unknown.above(measurement.unknown) > LIMIT
+            unknown_words, unknown = _unknown(self.words, source, translated_words)
+            is_unfamiliar = improbability + WORDS * self.scores.unknown.above(unknown) > LIMIT
         else:
-            is_unfamiliar = improbability + self.scores.pieces.above(measurement.pieces) > PIECES_LIMIT
+            pieces = _further_pieces(self.tokenizer, ids)
+            is_unfamiliar = improbability + self.scores.pieces.above(pieces) > PIECES_LIMIT
         if not is_unfamiliar:
             return warnings
-        if measurement.unknown_words:
-            warnings.append(f"unknown words: the training text does not have {_listing(measurement.unknown_words)}")
+        if unknown_words:
+            warnings.append(f"unknown words: the training text does not have {_listing(unknown_words)}")
         else:
-            usual = self.scores.log_probability.mean
-            figures = f"log-probability {measurement.log_probability:.1f} a token, {usual:.1f} in validation"
+            figures = f"log-probability {mean:.1f} a token, {usual.mean:.1f} in validation"
             warnings.append(f"improbable: the model has hardly learned such sentences ({figures})")
         return warnings
 
@@ -219,7 +220,6 @@ def measure(
     ids: Sequence[int],
     tokens: Sequence[int],
     log_probability: float,
-    translated_words: Collection[str] = (),
 ) -> SentenceMeasures:
     """Measure a sentence and its translation.
 
@@ -230,18 +230,29 @@ def measure(
         ids: its tokens.
         tokens: the tokens of the translation.
         log_probability: the log-probability of the translation.
-        translated_words: words with a given translation.
     """
-    words = [word for word in _words(source) if _folded(word) not in translated_words]
-    unknown_words = []
-    if known_words is not None:
-        unknown_words = [word for word in words if word not in known_words]
-    unknown = len(unknown_words) + SHARE * len(unknown_words) / max(len(words), 1)
+    unknown_words, unknown = _unknown(known_words, source) if known_words else ([], 0.0)
+    pieces = _further_pieces(tokenizer, ids)
+    return SentenceMeasures(_mean(tokenizer, tokens, log_probability), pieces, unknown, unknown_words)
+
+
+def _mean(tokenizer: Tokenizer, tokens: Sequence[int], log_probability: float) -> float:
     # With the end token, whose probability is part of the translation's.
-    count = len(tokens) - len(tokenizer.target_opening) + 1
+    return log_probability / (len(tokens) - len(tokenizer.target_opening) + 1)
+
+
+def _unknown(known_words: WordSet, source: str, translated_words: Collection[str] = ()) -> tuple[list[str], float]:
+    """Return the words that are not in the training text, and the measure `SentenceMeasures.unknown`."""
+    words = _words(source)
+    if translated_words:
+        words = [word for word in words if _folded(word) not in translated_words]
+    unknown_words = [word for word in words if word not in known_words]
+    return unknown_words, len(unknown_words) + SHARE * len(unknown_words) / max(len(words), 1)
+
+
+def _further_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> int:
     by_word = _word_pieces(tokenizer, ids)
-    pieces = sum(map(len, by_word)) - len(by_word)
-    return SentenceMeasures(log_probability / count, pieces, unknown, unknown_words)
+    return sum(map(len, by_word)) - len(by_word)
 
 
 def _word_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[list[int]]:
@@ -267,6 +278,11 @@ def _words(text: str) -> list[str]:
 
 def _folded(word: str) -> str:
     return unicodedata.normalize("NFC", word.casefold())
+
+
+@lru_cache(maxsize=1 << 13)  # a text repeats most of its words
+def _folded_fingerprint(word: str) -> np.uint32:
+    return np.uint32(_fingerprint(_folded(word)))
 
 
 def _fingerprint(word: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -202,16 +203,19 @@ def restarted(source: str, target: str) -> str | None:
     longer_words = [word for word in source_words if len(word) > 1]
     if len(set(longer_words)) == len(longer_words):
         plain = [word.casefold() for word in words]
-        for i, size in product(range(len(words) - 3), range(2, _RUN + 1)):
+        counts = Counter(plain)
+        repeated = [i for i, word in enumerate(plain) if counts[word] > 1]
+        for i, size in product(repeated, range(2, _RUN + 1)):
             if plain[i : i + size] == plain[i + size : i + 2 * size]:
                 return " ".join(words[i : i + 2 * size])
-        for i in range(len(words) - 2):
+        for i in repeated:
             for j in range(i + 2, min(i + _APART + 1, len(words) - 1)):
                 if len(words[i]) > _COMMON and words[i] == words[j] and _alike(words[i + 1], words[j + 1]):
                     return " ".join(words[i : j + 2])
     names = {word for word in words if len(word) > _COMMON and word[:1].isupper() and word.casefold() in source_words}
     for word in words:
-        if len(word) >= _COMMON and word.casefold() not in source_words and any(_broken(word, name) for name in names):
+        # Few words begin a name, so that is asked first.
+        if any(_broken(word, name) for name in names) and len(word) >= _COMMON and word.casefold() not in source_words:
             return word
     return None
 

@@ -9,7 +9,7 @@ import argparse
 
 import torch
 from torch.profiler import ProfilerActivity, profile
-from training_speed import step_of
+from training_speed import SIZES, step_of
 
 from translucid.kernels.devices import tune_cpu
 from translucid.kernels.rounding import bfloat16_is_faster, rounded_products
@@ -46,7 +46,7 @@ def kind_of(operator: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", default="tiny", choices=["tiny", "small"])
+    parser.add_argument("--model", default="tiny", choices=[*SIZES])
     parser.add_argument("--steps", type=int, default=10)
     arguments = parser.parse_args()
     tune_cpu()

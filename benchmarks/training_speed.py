@@ -24,8 +24,8 @@ from translucid.runs.configuration import resolve
 from translucid.runs.presets import all_presets
 from translucid.training import objective
 
-SIZES = {"tiny": (256, 16), "small": (200, 10)}
-"""Preset: sentences and tokens of a batch, about those of Multi30k and Tatoeba."""
+SIZES = {"tiny": (256, 16), "small": (200, 10), "base": (100, 20)}
+"""Preset: sentences and tokens of a batch, about those of Multi30k and Tatoeba; *base* with fewer than by default."""
 
 
 def step_of(preset: str) -> tuple[Callable[[], None], int]:

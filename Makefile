@@ -18,7 +18,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo messages test test-runtime test-lowest test-trackers quick reliability gpu mutation docs wheel pictures browser check javascript format clean
+.PHONY: demo messages test test-runtime test-lowest test-trackers quick reliability gpu mutation docs wheel pictures browser check style javascript format clean
 
 # Two processes (WORKERS=4 for more cores); each takes the next file, in the order of tests/costs.py, which begins with
 # those that take longest.
@@ -30,8 +30,10 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.installed
 	$(BIN)/translucid demo
 
-test: check browser
-	$(PYTEST)
+# Otherwise each of the processes would compile all modules. mypy, which uses one core, runs beside the first tests.
+test: style browser
+	@$(BIN)/python -m compileall -q -j $(WORKERS) src
+	@failed=0; $(BIN)/mypy & types=$$!; $(PYTEST) || failed=1; wait $$types || { echo 'mypy has found errors' >&2; exit 1; }; exit $$failed
 
 quick: $(VENV)/.installed-dev
 	$(PYTEST) -m 'not browser and not slow and not train'
@@ -100,10 +102,12 @@ browser:
 messages: $(VENV)/.installed
 	$(BIN)/python -m translucid.inspection.rendering.message_catalogs
 
-check: $(VENV)/.installed-dev javascript
+check: style
+	$(BIN)/mypy
+
+style: $(VENV)/.installed-dev javascript
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 
 # JavaScript is formatted and linted by Biome and type-checked by TypeScript, in the versions of package.json. npm is the
 # system's, or comes from PyPI. If something cannot be installed, nothing is checked, which is an error on GitHub only.

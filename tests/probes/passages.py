@@ -9,7 +9,7 @@ LEARNING = [
     *("data.subword_dropout=0", "model.width=32", "model.feed_forward=64", "model.dropout=0", "training.warmup=20"),
     *("training.batch_tokens=300", "training.accumulate=1", "training.max_steps=150", "training.validate_every=150"),
     *("training.learning_rate=0.005", "training.averaging=0", "training.label_smoothing=0"),
-    *("data.source_language=en", "data.target_language=es"),
+    *("decoding.max_length_ratio=1", "data.source_language=en", "data.target_language=es"),
 ]
 
 

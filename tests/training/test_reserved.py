@@ -72,6 +72,7 @@ def test_weights_that_have_not_learned_new_pieces_are_not_kept(settings, kept_st
         "training.max_steps=2",
         "training.learning_rate=9",
         "training.warmup=1",
+        "decoding.max_length_ratio=1",
     )
     progress = train(tmp_path / "run", *initialization, "training.patience=null", *settings, data=CORPORA)
     assert progress.best_step == kept_step

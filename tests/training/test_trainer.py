@@ -134,7 +134,7 @@ def usual_weights(train, tmp_path_factory):
         "training.batch_tokens=100",
         "training.accumulate=2",
         "training.precision=bfloat16",
-        "data.subword_dropout=0",
+        "data.subword_dropout=0.1",
         "data.max_tokens=18",
         "model.dropout=0",
     ],

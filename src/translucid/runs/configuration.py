@@ -237,7 +237,9 @@ class Configuration(OptionGroup):
 
     def to_yaml(self) -> str:
         """Return the text of `config.yaml`, with all values."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # in C where there is LibYAML: a sixth of the time
+        text: str = yaml.dump(self.model_dump(mode="json"), Dumper=dumper, sort_keys=False, allow_unicode=True)
+        return text
 
 
 def resolve(

@@ -2,14 +2,11 @@
 
 import asyncio
 import shutil
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright._impl.errors import TimeoutError
-from playwright._impl.frame import Frame
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 expect.set_options(timeout=30_000)
@@ -22,35 +19,6 @@ HURRY = """{
   globalThis.setTimeout = (step, milliseconds = 0, ...more) => begin(step, milliseconds / 10, ...more);
 }"""
 """Shortens the waits of a page, for example until the user has stopped typing, or before it asks a server again."""
-
-OFTEN = 2_000
-"""Milliseconds of a question of Playwright; within a longer one, it looks every half second instead of every tenth."""
-_expect, _wait_for_selector = Frame._expect, Frame.wait_for_selector
-
-
-async def _expect_often(frame, selector, expression, options, title):
-    """Ask what `expect` asks, until it is so or its time is up."""
-    end = time.monotonic() + options["timeout"] / 1000
-    while True:
-        rest = 1000 * (end - time.monotonic())
-        answer = await _expect(frame, selector, expression, options | {"timeout": max(1, min(rest, OFTEN))}, title)
-        if rest <= OFTEN or not answer.get("timedOut"):
-            return answer
-
-
-async def _wait_often(frame, selector, strict=None, timeout=None, state=None):
-    """Wait for an element, half a minute by default."""
-    end = time.monotonic() + (timeout or 30_000) / 1000
-    while True:
-        rest = 1000 * (end - time.monotonic())
-        try:
-            return await _wait_for_selector(frame, selector, strict, max(1, min(rest, OFTEN)), state)
-        except TimeoutError:
-            if rest <= OFTEN:
-                raise
-
-
-Frame._expect, Frame.wait_for_selector = _expect_often, _wait_often
 
 
 @contextmanager

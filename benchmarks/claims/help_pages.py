@@ -2,7 +2,7 @@
 
     python -m benchmarks.corpora.libreoffice_help help en-es en-de en-fr de-es
     python benchmarks/claims/help_pages.py context help [--minutes 30] [--each 8] [--seeds 1 2]
-    python benchmarks/claims/help_pages.py directions help [--minutes 120]
+    python benchmarks/claims/help_pages.py directions help [--minutes 120] [--paragraphs 1000]
     python benchmarks/claims/help_pages.py adaptation help --tatoeba tatoeba-eng-spa --base RUN [--minutes 20]
     python benchmarks/claims/help_pages.py tags help --base RUN [--pages 60]
 
@@ -248,7 +248,7 @@ def directions(work: Work) -> None:
         *("tatoeba-many", "--train", *train, "--valid", *valid),
         settings=["data.max_tokens=256", *(["data.tokenizer.vocabulary=2000"] if work.quick else [])],
     )
-    tests = [f"{work.file(f'en-{language}', 'test.tsv')}:en-{language}" for language in ("de", "es")]
+    tests = [f"{some_of(work, f'en-{language}')}:en-{language}" for language in ("de", "es")]
     rows = []
     for name, scores in evaluated(run, tests)["directions"].items():
         rates = percent(scores["off_target"]), percent(scores["references_off_target"])
@@ -256,23 +256,36 @@ def directions(work: Work) -> None:
     head = ["direction", "paragraphs", "BLEU", "off-target %", "references"]
     zero_head = ["direction", "paragraphs", "zero-shot, BLEU", "through English", "off-target %", "through English"]
     zero_rows = [zero_shot(work, run, *pair) for pair in ZERO_SHOT]
+    most = work.arguments.paragraphs
+    tested = f"at most {most:,} paragraphs of the test documents, at equal distances" if most else "the test documents"
     text = f"""# Six directions of LibreOffice's help
 
 One model of English with German, Spanish and French in both directions, by the recipe *tatoeba-many*,
-{work.minutes:g} minutes of training; BLEU of the paragraphs of the test documents, beam 5, one seed.
+{work.minutes:g} minutes of training; BLEU on {tested}; beam 5, one seed.
 
 {table(head, rows)}
 German and Spanish without training pairs, in one step or through English:
 
 {table(zero_head, zero_rows)}
-To reproduce: `{COMMAND} directions help --minutes {work.minutes:g}`
+To reproduce: `{COMMAND} directions help --minutes {work.minutes:g}{f" --paragraphs {most}" if most else ""}`
 """
     write("help-directions.md", text, pages_of(work))
 
 
+def some_of(work: Work, pair: str) -> Path:
+    """Return a file with at most `--paragraphs` test paragraphs at equal distances; without the option, all of them."""
+    file, most = work.file(pair, "test.tsv"), work.arguments.paragraphs
+    if not most:
+        return file
+    head, *rows = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    some = work.runs / f"{pair}-{most}.tsv"
+    write_atomically(some, "".join([head, *rows[:: -(-len(rows) // most)]]).encode())
+    return some
+
+
 def zero_shot(work: Work, run: Path, source: str, target: str) -> list[str]:
     """Return the row of a direction without training pairs."""
-    pairs = list(read_pairs(work.file("de-es", "test.tsv")))
+    pairs = list(read_pairs(some_of(work, "de-es")))
     if source != "de":
         pairs = [Pair(pair.target, pair.source) for pair in pairs]
     direct = Translator.load(run, "cpu", source=source, target=target)
@@ -420,6 +433,9 @@ def main() -> None:
     parser.add_argument("--base", type=Path, help="a run from English to Spanish")
     parser.add_argument("--tatoeba", type=Path, help="the folder with train.tsv, dev.tsv and test.tsv")
     parser.add_argument("--pages", type=int, default=60)
+    parser.add_argument(
+        "--paragraphs", type=int, help="of each test of `directions`, at equal distances; all by default"
+    )
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/help"))
     parser.add_argument("--quick", action="store_true", help="seconds, little data; figures not written to docs")
     arguments = parser.parse_args()

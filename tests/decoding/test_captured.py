@@ -8,7 +8,7 @@ from tests.training.test_packed import END, OPTIONS, VOCABULARY, built
 from translucid.decoding import captured
 from translucid.decoding.captured import CapturedSearch, rounded_up
 from translucid.decoding.decoding_options import DecodingOptions, SearchRequest
-from translucid.decoding.search import TorchEngine
+from translucid.decoding.search import TorchEngine, search
 from translucid.ground.errors import UserError
 
 LENGTHS = [4, 9, 1, 5, 6, 2, 3, 12, 7, 1, 8]
@@ -92,8 +92,20 @@ def test_half_precision_searches_on_both_devices():
         assert nbest[0].score == pytest.approx(expected_nbest[0].score, abs=0.05)
 
 
+def test_searches_of_several_languages_share_their_memory():
+    """Language tokens of one length are different tensors of one step; another length needs another step."""
+    model, options = model_that_ends(), DecodingOptions(beam=2)
+    engine = TorchEngine(model, WORD_STARTS)
+    engine.captured = CapturedSearch(model)
+    for opening in ([6], [9], [6, 9], []):
+        engine.opening = opening
+        expected = outputs(model, options, False, opening=opening)
+        assert_same(engine.decode(SearchRequest(sentences(), options)), expected)
+    assert len({length for _, length, _ in engine.captured._steps}) == 3
+
+
 def test_other_searches_are_left_to_the_other_code():
-    """Samples, n-grams: with each, the steps are not captured."""
+    """Samples, n-grams, a beginning of the output that has a probability: with each, the steps are not captured."""
     model = model_that_ends()
     engine, ids = TorchEngine(model, WORD_STARTS), sentences([3, 2])
     for settings in ({"sample": True}, {"no_repeat_ngram": 2}):
@@ -102,6 +114,9 @@ def test_other_searches_are_left_to_the_other_code():
         expected = engine.decode(SearchRequest(ids, options))
         engine.captured = CapturedSearch(model)
         assert engine.decode(SearchRequest(ids, options)) == expected and not engine.captured._steps
+    found, source = CapturedSearch(model), torch.tensor(ids[:1])
+    both = [search(model, source, DecodingOptions(), prefix=[6], captured=captured) for captured in (None, found)]
+    assert both[0] == both[1] and not found._steps
 
 
 def test_a_model_without_numbers_is_refused():

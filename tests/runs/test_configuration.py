@@ -11,7 +11,9 @@ from translucid.runs.presets import all_presets
 @pytest.mark.parametrize("preset", all_presets())
 def test_presets_resolve_and_survive_yaml(preset):
     configuration = resolve(preset=preset)
-    assert validated(yaml.safe_load(configuration.to_yaml())) == configuration
+    values = yaml.safe_load(configuration.to_yaml())
+    assert validated(values) == configuration
+    assert [*values] == [*type(configuration).model_fields]  # in this order, for readers
 
 
 def test_later_wins(tmp_path):

@@ -8,7 +8,7 @@ rounded up, so that a few graphs serve all batches. Greedy search is a beam of 1
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import NamedTuple
@@ -80,15 +80,11 @@ class CapturedSearch:
         self._lock = Lock()
 
     def supports(self, problem: Problem) -> bool:
-        """Whether the shapes of a search can be fixed: not with the beginning of an output, say."""
+        """Whether the shapes can be fixed: not with shortlists, or with rules that read the whole history."""
         if problem.model is not self.model or not self.model.has_trees or any_handler():
             return False
-        opening, rules = _opening_and_rules(problem)
-        return (
-            problem.candidates is None
-            and (opening is None or len(opening.tokens) == opening.prefix_length)
-            and all(isinstance(rule, FIXED_RULES) for rule in rules)
-        )
+        _, rules = _opening_and_rules(problem)
+        return problem.candidates is None and all(isinstance(rule, FIXED_RULES) for rule in rules)
 
     def search(self, problem: Problem, options: DecodingOptions) -> list[list[Hypothesis]]:
         """Return up to `options.nbest` outputs of each sentence, the best first.
@@ -134,7 +130,7 @@ class CapturedSearch:
     def _step(self, shape: Shape, problem: Problem, options: DecodingOptions) -> CapturedStep:
         """Return the step in tensors of this shape."""
         opening, _ = _opening_and_rules(problem)
-        key = repr(options), len(opening.tokens) if opening else 0, shape
+        key = repr(options), len(opening), shape
         step = self._steps.pop(key, None) or CapturedStep(shape, problem, options, self._steps.values())
         self._steps[key] = step
         size = sum(kept.beams.size for kept in self._steps.values())
@@ -144,10 +140,21 @@ class CapturedSearch:
         return step
 
 
-def _opening_and_rules(problem: Problem) -> tuple[Prefix | None, list[Rule]]:
-    """Return what every output begins with, and the rules that hold from there on."""
-    prefix = next((rule for rule in problem.rules if isinstance(rule, Prefix)), None)
-    return prefix, [rule.rule if isinstance(rule, After) else rule for rule in problem.rules if rule is not prefix]
+def _opening_and_rules(problem: Problem) -> tuple[Sequence[int], list[Rule]]:
+    """Return the tokens of probability 1 that every output begins with, and the rules that hold from there on.
+
+    A beginning that has a probability stays a rule, which no captured step knows.
+    """
+    opening: Sequence[int] = ()
+    rules: list[Rule] = []
+    for rule in problem.rules:
+        if isinstance(rule, Prefix) and rule.prefix_length == len(rule.tokens):
+            opening = rule.tokens
+        elif isinstance(rule, After):
+            rules.append(rule.rule)
+        else:
+            rules.append(rule)
+    return opening, rules
 
 
 @dataclass(frozen=True)
@@ -176,12 +183,12 @@ class Beams:
     def begin(cls, problem: Problem, memory: Memory, limits: Tensor, options: DecodingOptions, length: int) -> Beams:
         """Return the hypotheses of the sentences of a memory before their first tokens, with room for L positions."""
         sentences, beam, device, model = len(memory.mask), options.beam, memory.mask.device, problem.model
-        prefix, rules = _opening_and_rules(problem)
+        tokens, rules = _opening_and_rules(problem)
         window = max([LONGEST_LOOP * rule.times for rule in rules if isinstance(rule, NoLoops)], default=0)
         bound = PruningBound.begin(sentences, beam, options.nbest, device)
         log_prob = torch.full((sentences, beam), -torch.inf, device=device)
         log_prob[:, 0] = 0
-        opening = upload(torch.tensor(prefix.tokens if prefix else [], dtype=torch.long), device)
+        opening = upload(torch.tensor(tokens, dtype=torch.long), device)
         return cls(
             state=model.start_trees(memory, beam, length),
             limits=limits,
@@ -288,7 +295,9 @@ class CapturedStep:
         beams = self.beams = Beams.begin(problem, memory, limits, options, shape.length)
         position, device = beams.state.tree.position, mask.device
         opening, rules = _opening_and_rules(problem)
-        rules = [_MinLength(rule, position) if isinstance(rule, MinLength) else rule for rule in rules]
+        for number, rule in enumerate(rules):
+            if isinstance(rule, MinLength):
+                rules[number] = _MinLength(rule, position)
         if opening:
             rules.append(_Opening(beams.opening, position))
         penalties = length_penalties(shape.length + 1, options.length_penalty, device)

@@ -315,6 +315,10 @@ def test_nothing_is_unpickled(cn2en, tmp_path):
     file.write_bytes(good)
     torch.save(states | {"loss": Malicious(made)}, folder / "model.pth")
     refused(folder, tmp_path, "holds more than weights, or is damaged")
+    (folder / "model.pth").write_bytes(pickle.dumps(Malicious(made), 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # PyTorch warns of the protocol, in three further lines of output
+        refused(folder, tmp_path, "holds more than weights, or is damaged")
     assert not made.exists()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -218,7 +219,9 @@ def _read_tensors(file: Path, keys: Sequence[str] = ()) -> dict[str, Tensor]:
                     raise UserError("is damaged, or not safetensors", file=file, fix=_FIX)
             tensors = load_file(file)
         else:
-            tensors = torch.load(file, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of another version of pickles: the error says what is wrong
+                tensors = torch.load(file, map_location="cpu", weights_only=True)
     except (SafetensorError, OSError, EOFError, json.JSONDecodeError) as error:
         raise UserError(f"is damaged or cut short ({error})", file=file, fix=_FIX) from error
     except (pickle.UnpicklingError, RuntimeError, ValueError, TypeError, KeyError) as error:

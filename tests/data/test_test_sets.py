@@ -82,7 +82,7 @@ def test_a_set_that_can_not_be_downloaded_is_one_line(cache, caplog):
         assert str(error.value) == (
             f"sacrebleu:{name}: {file} is not in sacreBLEU's cache, {cache / folder}, and can't be downloaded (no "
             f"network). Run `sacrebleu --download {folder} --language-pair {pair}` on a machine with a network, and "
-            f"copy its folder ~/.sacrebleu/{folder} there."
+            f"copy the folder ~/.sacrebleu/{folder} from there."
         )
     fill(cache / "wmt13", "wmt13.en-es", src=["a", "b"], docid=["x"])
     with pytest.raises(UserError, match=r"wmt13\.en-es\.ref is not in sacreBLEU's cache"):

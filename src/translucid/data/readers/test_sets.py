@@ -129,5 +129,5 @@ def _download(name: str, dataset: Dataset, missing: Path) -> None:
     if reason:
         what = f"{missing.name} is not in sacreBLEU's cache, {missing.parent}, and can't be downloaded ({reason})"
         command = f"sacrebleu --download {set_name} --language-pair {language_pair}"
-        fix = f"Run `{command}` on a machine with a network, and copy its folder ~/.sacrebleu/{set_name} there."
+        fix = f"Run `{command}` on a machine with a network, and copy the folder ~/.sacrebleu/{set_name} from there."
         raise UserError(what, file=name, fix=fix)

@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from translucid import Translator
+from translucid.cli.main import run as run_command
 from translucid.ground.errors import UserError
 from translucid.interop import kind_of
 from translucid.interop.importing import import_model
@@ -157,6 +158,12 @@ def test_a_romanizer_computes_the_same(romanizer, tmp_path):
             assert not ours.softmax(-1)[0], "padding is written"
             expected[:, 0] = -torch.inf  # as in its search
             torch.testing.assert_close(ours.softmax(-1), expected[0, rows].softmax(-1), atol=1e-5, rtol=1e-4)
+
+
+def test_a_multilingual_recurrent_model_is_only_exported_to_onnx(romanizer, tmp_path, capsys):
+    import_model(romanizer[0], tmp_path / "run")
+    assert run_command(["export", str(tmp_path / "run"), str(tmp_path / "out"), "--to", "marian"]) == 2
+    assert capsys.readouterr().err.endswith("no language pieces. Use --to onnx.\n")
 
 
 def tutorial(rows):

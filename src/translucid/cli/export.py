@@ -79,6 +79,7 @@ def export(
 
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
+    from translucid.engines.ctranslate2.conventions import is_supported
     from translucid.runs.corpus_files import pairs_of
 
     languages = source_language, target_language
@@ -97,7 +98,8 @@ def export(
     configuration = configuration_of(run)
     if to in SINGLE_DIRECTION and configuration.data.tokenizer.languages:
         what = f"is multilingual, and a folder of --to {to} has no language pieces"
-        raise UserError(what, file=run, fix="Use --to huggingface, onnx or ctranslate2.")
+        others = "huggingface, onnx or ctranslate2" if is_supported(configuration.model) else "onnx"
+        raise UserError(what, file=run, fix=f"Use --to {others}.")
     # Pairs are read before the model, so that errors in them are reported at once.
     data = configuration.between(*languages).data
     pairs = list(pairs_of(data, *pair_up(check or [])))

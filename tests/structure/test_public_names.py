@@ -88,3 +88,12 @@ def test_private_imports_are_detected():
     ):
         assert private_imports(f"x = 1\n{line}\n"), line
     assert not private_imports("from bitext import Pair\nfrom translucid.models import ${more}Transformer, build_model")
+
+
+def test_functions_that_pages_name_with_their_module_exist():
+    folders = "|".join(folder.name for folder in (ROOT / "src" / "translucid").iterdir() if folder.is_dir())
+    calls = re.compile(rf"`(?:translucid\.)?((?:{folders})(?:\.\w+)*)\.(\w+)\(")
+    names = {match for page in PAGES for match in calls.findall(code_of(page))}
+    for module, name in names:
+        assert hasattr(importlib.import_module(f"translucid.{module}"), name), f"{module}.{name}"
+    assert len(names) > 2

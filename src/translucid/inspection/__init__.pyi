@@ -6,6 +6,7 @@ from translucid.inspection.contributions import forced_contributions as forced_c
 from translucid.inspection.head_importance import HeadImportance as HeadImportance
 from translucid.inspection.head_importance import HeadReport as HeadReport
 from translucid.inspection.inspected import Inspected as Inspected
+from translucid.inspection.inspected import language_readers as language_readers
 from translucid.inspection.inspected import word_contributions as word_contributions
 from translucid.inspection.lens import DecoderLens as DecoderLens
 from translucid.inspection.lens import Lens as Lens

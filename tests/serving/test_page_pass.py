@@ -3,6 +3,7 @@
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
+from playwright.sync_api import expect
 
 from tests.probes.pass_figure import compare_boxes, points_to_open, wait_until_drawn
 from translucid.api.translator import Translator
@@ -13,6 +14,11 @@ from .test_clients import serving
 from .test_page import watched
 
 TEXT = "I like soccer"
+RESTORED = f"""addEventListener("DOMContentLoaded", () => {{ document.getElementById("source").value = "{TEXT}"; }});
+globalThis.replaced = [];
+const replace = history.replaceState.bind(history);
+history.replaceState = (...all) => {{ replaced.push(all.at(-1)); replace(...all); }};"""
+"""Restores the text as Firefox does when it reloads a page, and notes each change of the page's address."""
 FIELDS = {"source": "en", "target": "es"}
 
 
@@ -28,8 +34,12 @@ def test_the_numbers_are_those_of_pytorch_and_a_link_opens_them(context, address
     opened = ",".join(points_to_open(model, head))
     link = f"{address}/#text={TEXT.replace(' ', '+')}&from=en&to=es&tab=pass&step={row}&point={opened}"
     with watched(context, address) as page:
+        page.add_init_script(RESTORED)
+        page.reload()
+        expect(page.locator("#translation")).not_to_be_empty()
+        assert page.evaluate("replaced") == []  # a link that is followed while the page is loaded would be lost
+        page.goto(link)
         with page.expect_response("**/look") as response:
-            page.goto(link)
             page.reload()
         wait_until_drawn(page)
         page.locator("[data-point='source.pieces'] .chip").nth(row).press("Enter")

@@ -134,8 +134,9 @@ function showSection(shown) {
   $("compared-model-label").hidden = shown !== "texts";
   unopened.get(shown)?.();
   if (shown === "texts" && stateFromLink()) return; // the address keeps the link
-  const isDefault = shown === availableSections[0];
-  history.replaceState(null, "", isDefault ? location.pathname + location.search : `#${SECTIONS[shown].fragment}`);
+  const fragment = shown === availableSections[0] ? "" : `#${SECTIONS[shown].fragment}`;
+  // replacing the address by itself would undo a link that is just being followed
+  if (location.hash !== fragment) history.replaceState(null, "", location.pathname + location.search + fragment);
 }
 
 // Open files that are dropped anywhere on the page, or chosen below the text. `handlers` has the functions of a file

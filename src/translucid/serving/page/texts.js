@@ -84,8 +84,8 @@ export function initTexts(models, settings) {
     if (location.hash.includes("text=")) openState(initialState());
   });
   const state = initialState();
-  const typedEarly = $("source").value; // before this script was loaded
-  if (state && !typedEarly) openState(state);
+  const typedEarly = $("source").value; // before this script was loaded, or restored by a browser that reloads the page
+  if (state && (!typedEarly || typedEarly === state.text)) openState(state);
   else if (typedEarly) translate();
   updateLayout();
   loadExamples();

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitext.documents.document import KINDS
+from tests.growth import assert_linear_seconds
 from tests.probes.grown import (
     FEW,
     LETTERS,
@@ -48,6 +49,10 @@ def test_documents_grow_with_sums_and_not_with_products(name):
         assert not multiplied_output(seed, repeated)
     assert not multiplied_characters(seed, long, repeated)
     assert not exponential_nestings(seed, nested)
-    measured = cost(name, large(seed, long, repeated, 60_000))
-    assert "FAULT" not in measured.result, measured
-    assert measured.seconds < 5 and measured.mebibytes < 100, measured
+
+    def seconds(size):
+        measured = cost(name, large(seed, long, repeated, size))
+        assert "FAULT" not in measured.result and measured.mebibytes < 100, measured
+        return measured.seconds
+
+    assert_linear_seconds(seconds, 7_500, 60_000)

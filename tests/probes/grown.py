@@ -531,17 +531,24 @@ def exponential_nestings(seed: Seed, nested: Iterable[Change], enough: float = 0
     for change in changes:
         for depth in (12, DEEP) if _is_innermost(change, changes) else (12,):
             content = seed.document({change: depth})
-            start = process_time()
             try:
-                is_read(seed.name, content)
+                seconds = _seconds_of_reading(seed.name, content)
             except Exception as error:
                 found.append(f"{change}, {depth} levels: {type(error).__name__}")
                 break
-            seconds = process_time() - start
+            # Twice as many levels square exponential time; a busy machine does not.
             if seconds > enough and depth < DEEP:
-                found.append(f"{change}, {depth} levels, {len(content)} bytes: {seconds:.1f} s")
-                break
+                half = seed.document({change: depth // 2})
+                if seconds > 8 * min(_seconds_of_reading(seed.name, half) for _ in range(2)):
+                    found.append(f"{change}, {depth} levels, {len(content)} bytes: {seconds:.1f} s")
+                    break
     return found
+
+
+def _seconds_of_reading(name: str, content: bytes) -> float:
+    start = process_time()
+    is_read(name, content)
+    return process_time() - start
 
 
 def _is_innermost(change: Change, changes: Iterable[Change]) -> bool:

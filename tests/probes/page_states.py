@@ -44,7 +44,7 @@ def opened(page: Page, address: str, link: str = "") -> None:
     if not page.url.startswith(address):
         page.goto(address)
     page.evaluate("localStorage.clear(); sessionStorage.clear()")
-    if link:  # otherwise only the fragment would change, which does not load the page again
+    if "#" in link:  # otherwise only the fragment would change, which does not load the page again
         page.goto("about:blank")
     page.goto(f"{address}/{link}")
     page.wait_for_selector("body.ready")

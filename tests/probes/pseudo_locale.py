@@ -1,6 +1,5 @@
 """A pseudo-language of the page: English with accents, in brackets, a third longer, written from right to left."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +7,14 @@ from pathlib import Path
 
 from playwright.sync_api import Page, Response
 
-from translucid.inspection.rendering.message_catalogs import TEMPLATE, Message, catalog_script, read_catalog
+from translucid.inspection.rendering.message_catalogs import (
+    LOADER,
+    TEMPLATE,
+    Message,
+    catalog_script,
+    page_scripts,
+    read_catalog,
+)
 
 CODE = "ar-XB"
 """CLDR's code of the mirrored pseudo-language. Browsers take the numbers and the direction of Arabic for it."""
@@ -53,26 +59,29 @@ def pseudo_catalog(*templates: Path) -> str:
     return catalog_script(CODE, _HEADER, messages)
 
 
+def pseudo_scripts() -> dict[str, str]:
+    """Return `page_scripts` with the pseudo-language.
+
+    If a server sends them, the browser can use its cache, which Playwright disables if it replaces responses.
+    """
+    offered = re.sub("{", f'{{"{CODE}": "{CODE}", ', page_scripts()[LOADER], count=1)
+    return {**page_scripts(), LOADER: offered, f"languages/{CODE}.js": pseudo_catalog(TEMPLATE)}
+
+
 @contextmanager
-def in_pseudo_language(page: Page) -> Iterator[set[str]]:
-    """Offer the pseudo-language on pages of this context; yield the words that the server has sent, in lower case."""
+def words_sent(page: Page) -> Iterator[set[str]]:
+    """Yield the words that the server has sent, in lower case."""
     words: set[str] = set()
 
     def read(response: Response) -> None:
         if "json" in response.headers.get("content-type", ""):
             words.update(words_of(response.json()))
 
-    context, catalog = page.context, pseudo_catalog(TEMPLATE)
-    offered = f"globalThis.pageLanguages = {json.dumps({CODE: CODE})};\n"
-    context.route("**/language.js", lambda route: route.fulfill(body=re.sub(r"\A.*\n", offered, route.fetch().text())))
-    context.route(f"**/{CODE}.js", lambda route: route.fulfill(body=catalog, content_type="text/javascript"))
     page.on("response", read)
     try:
         yield words
     finally:
         page.remove_listener("response", read)
-        context.unroute("**/language.js")
-        context.unroute(f"**/{CODE}.js")
 
 
 def words_of(value: object) -> Iterator[str]:

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.probes.fonts import set_in_a_wide_font
 from tests.probes.page_states import opened, states
-from tests.probes.pseudo_locale import CODE, english_texts, in_pseudo_language
+from tests.probes.pseudo_locale import CODE, english_texts, pseudo_scripts, words_sent
 
 from .test_clients import serving
 from .test_page import fresh
@@ -55,8 +55,10 @@ NAMED = """() => {
 @pytest.fixture(scope="module")
 def address(run_with_features, captioner_run, models):  # noqa: F811
     """The address of a server with models for both directions, a captioner, a classifier and a language model."""
-    with serving(str(run_with_features), f"es-en={run_with_features}", str(captioner_run), *models) as server_url:
-        yield server_url
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("translucid.serving.app.page_scripts", pseudo_scripts)
+        with serving(str(run_with_features), f"es-en={run_with_features}", str(captioner_run), *models) as server_url:
+            yield server_url
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def test_axe_finds_nothing_and_longer_texts_fit_from_right_to_left(page, address
     """
     found, seen = {}, set()
     page.set_viewport_size(PHONE)
-    with in_pseudo_language(page) as words:
+    with words_sent(page) as words:
         for state in states(page, address, without=SAME, link=f"?lang={CODE}"):
             seen.add(state.name)
             assert page.evaluate("[document.documentElement.lang, document.dir]") == [CODE, "rtl"]

@@ -78,3 +78,9 @@ def test_no_caller_reads_the_random_states_of_all_gpus():
     sources = list(Path(devices.__file__).parents[1].rglob("*.py"))
     assert len(sources) > 100
     assert [source.name for source in sources if "fork_rng()" in source.read_text(encoding="utf-8")] == []
+
+
+def test_a_training_in_any_order_does_not_import_the_compiler(monkeypatch):
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", None)  # it imports PyTorch's compiler
+    with devices.fixed_order(False):
+        assert not torch.are_deterministic_algorithms_enabled()

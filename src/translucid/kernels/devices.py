@@ -136,12 +136,14 @@ def fixed_order(enabled: bool) -> Iterator[None]:
     """Make GPUs add in a fixed order, if enabled; PyTorch warns of operations that have no deterministic form."""
     import torch
 
+    if not enabled:  # the function below imports PyTorch's compiler, which takes a second
+        yield
+        return
     name = "CUBLAS_WORKSPACE_CONFIG"  # cuBLAS is deterministic only with this setting
-    is_unset = enabled and name not in os.environ
+    is_unset = name not in os.environ
     previous = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    if enabled:
-        os.environ.setdefault(name, ":4096:8")
-        torch.use_deterministic_algorithms(True, warn_only=True)
+    os.environ.setdefault(name, ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         yield
     finally:

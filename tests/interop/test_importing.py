@@ -14,7 +14,7 @@ from translucid.runs.run_folder import RunFolder
 
 
 def test_the_kind_depends_on_the_files(tmp_path):
-    with pytest.raises(UserError, match=r"gone: is not there. Give a folder, or an \.npz file of Marian"):
+    with pytest.raises(UserError, match=r"gone: is not there. Give the files of a model\. .* Marian's are \.npz"):
         kind_of(tmp_path / "gone")
     for name in ("a.txt", "a"):
         (tmp_path / name).mkdir() if name == "a" else (tmp_path / name).touch()

@@ -13,7 +13,10 @@ DESCRIPTIONS = ".yaml", ".yml", ".json"
 KERAS = ".keras", ".h5"
 """The suffixes of a file of Keras."""
 _PYTORCH = ".pt", ".pth", ".ckpt", ".safetensors", ".zip", *KERAS, *DESCRIPTIONS
-
+_KINDS = (
+    "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files; "
+    "PyTorch's have a description model.yaml; arabic-name-romanizer, cn2en and g2p-en are unpacked packages."
+)
 
 Kind: TypeAlias = Literal["ctranslate2", "huggingface", "romanizer", "cn2en", "g2p", "marian", "pytorch"]
 """A layout of the files of a model."""
@@ -26,7 +29,7 @@ def kind_of(path: Path) -> Kind:
         UserError: the kind is unknown.
     """
     if not path.exists():
-        raise UserError("is not there", file=path, fix="Give a folder, or an .npz file of Marian.")
+        raise UserError("is not there", file=path, fix=f"Give the files of a model. {_KINDS}")
     if (path / "model.bin").exists():
         return "ctranslate2"
     if (path / "config.json").exists():
@@ -41,13 +44,9 @@ def kind_of(path: Path) -> Kind:
         return "marian"
     if path.suffix in _PYTORCH or any((path / f"model{suffix}").exists() for suffix in DESCRIPTIONS):
         return "pytorch"
-    fix = (
-        "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files; "
-        "PyTorch's have a description model.yaml; arabic-name-romanizer, cn2en and g2p-en are unpacked packages."
-    )
     names = ", ".join(sorted(file.name for file in path.iterdir())) if path.is_dir() else ""
     contents = f" (it has {names:.200})" if names else ""
-    raise UserError(f"holds no model that can be imported{contents}", file=path, fix=fix)
+    raise UserError(f"holds no model that can be imported{contents}", file=path, fix=_KINDS)
 
 
 def _is_g2p(file: Path) -> bool:

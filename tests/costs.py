@@ -24,11 +24,10 @@ TRAIN = (
     "tests/training/test_*.py",
 )
 SECONDS = {
-    "tests/serving/test_page_accessible.py": 95,
-    "tests/serving/test_page_seeing.py": 80,
-    "tests/documents/test_growth.py": 50,
+    "tests/serving/test_page_accessible.py": 75,
     "tests/reliability/test_reliability.py": 48,
     "tests/lessons/test_notebooks.py": 45,
+    "tests/serving/test_page_seeing.py": 40,
     "tests/training/test_compiled.py": 37,
     "tests/devices/test_models.py": 35,
     "tests/serving/test_page_documents.py": 35,
@@ -38,6 +37,7 @@ SECONDS = {
     "tests/serving/test_siege.py": 33,
     "tests/combinations/test_pairs.py": 30,
     "tests/distillation/test_distilling.py": 30,
+    "tests/documents/test_growth.py": 30,
     "tests/interop/test_web.py": 30,
     "tests/training/test_ddp.py": 30,
     "tests/interop/test_huggingface_export.py": 29,

@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
 from playwright.sync_api import expect
 
 from tests.probes.fonts import set_in_a_wide_font
-from tests.probes.pseudo_locale import CODE, english_texts, pseudo_catalog, words_of
+from tests.probes.pseudo_locale import CODE, english_texts, pseudo_catalog, shown_texts, words_of
 from tests.probes.sliders import slide
 from translucid.inspection.rendering.message_catalogs import LESSON_TEMPLATE, TEMPLATE
 from translucid.lessons.pages import DEMO_PAGE, recorded, save_pages
@@ -139,7 +139,7 @@ def test_no_text_is_only_english_and_longer_texts_fit_from_right_to_left(context
         words = {*words_of(record), *NAMES_IN_FIGURES}
         facts = page.locator("[data-fact]").all_text_contents()
         assert all(fact and "undefined" not in fact and "NaN" not in fact for fact in facts), (name, facts)
-        if english := english_texts(page, words):
+        if english := english_texts(shown_texts(page), words):
             found[name] = english
         if page.evaluate("document.documentElement.scrollWidth") > 390:
             found[name, "is wider than 390 pixels"] = ""

@@ -1,11 +1,12 @@
 """A pseudo-language of the page: English with accents, in brackets, a third longer, written from right to left."""
 
+import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from playwright.sync_api import Page, Response
+from playwright.sync_api import Error, Page, Response, WebSocket
 
 from translucid.inspection.rendering.message_catalogs import (
     LOADER,
@@ -69,19 +70,36 @@ def pseudo_scripts() -> dict[str, str]:
 
 
 @contextmanager
-def words_sent(page: Page) -> Iterator[set[str]]:
-    """Yield the words that the server has sent, in lower case."""
+def words_sent(page: Page) -> Iterator[Callable[[], set[str]]]:
+    """Yield a function that returns the words that the server has sent so far, in lower case.
+
+    Call it after reading the texts that are compared with it. It reads the bodies itself, as a handler of Playwright's
+    event could still be waiting for one that the page shows.
+    """
+    responses: list[Response] = []
     words: set[str] = set()
 
-    def read(response: Response) -> None:
-        if "json" in response.headers.get("content-type", ""):
-            words.update(words_of(response.json()))
+    def read() -> set[str]:
+        while responses:
+            response = responses.pop(0)
+            if "json" in response.headers.get("content-type", ""):
+                with suppress(Error):  # the page has cancelled the request, and shows nothing of it
+                    words.update(words_of(response.json()))
+        return words
 
-    page.on("response", read)
+    def note(response: Response) -> None:
+        responses.append(response)
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: words.update(words_of(json.loads(frame))))
+
+    page.on("response", note)
+    page.on("websocket", listen)
     try:
-        yield words
+        yield read
     finally:
-        page.remove_listener("response", read)
+        page.remove_listener("response", note)
+        page.remove_listener("websocket", listen)
 
 
 def words_of(value: object) -> Iterator[str]:
@@ -99,9 +117,14 @@ def words_of(value: object) -> Iterator[str]:
         yield from _WORD.findall(value.lower())
 
 
-def english_texts(page: Page, words: set[str]) -> list[str]:
-    """Return the texts on the page with an English word: one with a plain vowel that is neither a name nor known."""
-    return [text for text in page.evaluate(_SHOWN) if any(_is_english(word, words) for word in _words_in(text))]
+def shown_texts(page: Page) -> list[str]:
+    """Return the texts that the page shows or names."""
+    return page.evaluate(_SHOWN)
+
+
+def english_texts(texts: list[str], words: set[str]) -> list[str]:
+    """Return the texts with an English word: one with a plain vowel that is neither a name nor known."""
+    return [text for text in texts if any(_is_english(word, words) for word in _words_in(text))]
 
 
 def _words_in(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.probes.fonts import set_in_a_wide_font
 from tests.probes.page_states import opened, states
-from tests.probes.pseudo_locale import CODE, english_texts, pseudo_scripts, words_sent
+from tests.probes.pseudo_locale import CODE, english_texts, pseudo_scripts, shown_texts, words_sent
 
 from .test_clients import serving
 from .test_page import fresh
@@ -76,12 +76,12 @@ def test_axe_finds_nothing_and_longer_texts_fit_from_right_to_left(page, address
     """
     found, seen = {}, set()
     page.set_viewport_size(PHONE)
-    with words_sent(page) as words:
+    with words_sent(page) as words_so_far:
         for state in states(page, address, without=SAME, link=f"?lang={CODE}"):
             seen.add(state.name)
             assert page.evaluate("[document.documentElement.lang, document.dir]") == [CODE, "rtl"]
             if state.name in TRANSLATED:
-                if english := english_texts(page, words):
+                if english := english_texts(shown_texts(page), words_so_far()):
                     found[state.name] = english
                 if page.evaluate("document.documentElement.scrollWidth") > PHONE["width"]:
                     found[state.name, "too wide"] = page.evaluate(WIDE)

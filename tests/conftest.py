@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # torch.manual_seed takes a third of the time of a short test: it keeps a traceback for each kind of device.
 SEED = torch.manual_seed if torch.accelerator.is_available() else torch.default_generator.manual_seed
 # Barely trained models never end a sentence, and tests would spend most of their time on long outputs.
-SHORT = ["decoding.max_length_ratio=1", "decoding.max_length_extra=4"]
+SHORT = ["decoding.max_length_ratio=0.5", "decoding.max_length_extra=4"]
 SETTINGS = [
     "decoding.max_length_ratio=0.5",
     "decoding.max_length_extra=4",

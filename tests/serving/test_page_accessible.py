@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from tests.probes.fonts import set_in_a_wide_font
 from tests.probes.page_states import opened, states
 from tests.probes.pseudo_locale import CODE, english_texts, pseudo_scripts, shown_texts, words_sent
+from translucid.serving import app
 
 from .test_clients import serving
 from .test_page import fresh
@@ -56,7 +57,8 @@ NAMED = """() => {
 def address(run_with_features, captioner_run, models):  # noqa: F811
     """The address of a server with models for both directions, a captioner, a classifier and a language model."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("translucid.serving.app.page_scripts", pseudo_scripts)
+        patched.setattr(app, "page_scripts", pseudo_scripts)
+        patched.setattr(app, "_page", app._page.__wrapped__)  # all other servers of this process share the files
         with serving(str(run_with_features), f"es-en={run_with_features}", str(captioner_run), *models) as server_url:
             yield server_url
 

@@ -259,7 +259,7 @@ def test_heads_have_to_come_in_time(serving, monkeypatch):
         post("/translate", {"q": "a", "source": "en", "target": "es"}).replace(b"close", b"keep")
     ) as connection:
         wait_until(lambda: b"translatedText" in connection.recv(65536))
-        for _ in range(300):  # a byte of a second request now and then
+        for _ in range(200):  # a byte of a second request now and then
             time.sleep(0.05)
             try:
                 connection.sendall(b"P")
